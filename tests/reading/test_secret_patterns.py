@@ -34,7 +34,6 @@ AROUND: dict[str, Callable[[str], str]] = {
     "HTML": lambda line: f"<pre>{html.escape(line)}</pre>",
     "table": lambda line: f"│ rank 3 │ {line} │",
     "shell trace": lambda line: f"++ {line}",
-    "long line": lambda line: f"{'loss 0.1 ' * 400_000}{line} {'loss 0.1 ' * 10}",
 }
 _BEHIND = {
     "piped": " | docker login --password-stdin",
@@ -99,6 +98,17 @@ def test_each_form_goes_right_behind_letters_and_escapes(form: Form) -> None:
         cleaned = _both(f"{before}{secret} now")
         assert secret[-8:] not in cleaned, name
         assert "[redacted:" in cleaned, name
+
+
+def test_all_go_out_of_one_long_line() -> None:
+    secrets = [_secret(form) for form in FORMS]
+    told = [
+        (named.example, _value(named) + _BEHIND.get(named.reach, "")) for named in NAMED if "\n" not in named.example
+    ]
+    parts = [f"using {before}{secret} now " for before, secret in [*secrets, *told]]
+    cleaned = _both(("loss 0.1 " * 1000).join(["", *parts, ""]))
+    assert len(cleaned) > 3_000_000
+    assert [secret for _, secret in secrets if secret[-8:] in cleaned] == []
 
 
 def test_each_opening_of_a_form_goes() -> None:

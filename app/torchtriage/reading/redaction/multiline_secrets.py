@@ -13,7 +13,7 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.redaction.begun import DIGITS, Begun, Span
 from torchtriage.reading.redaction.secret_patterns import KEY_ENDS
 from torchtriage.reading.redaction.secret_tables import Table
-from torchtriage.reading.redaction.secret_values import drawn_by_lot, is_chosen, is_secret
+from torchtriage.reading.redaction.secret_values import drawn_by_lot, is_chosen, is_open, is_secret
 
 _PATIENCE = 1000  # lines without a part of the body, after which it is over
 _MOST = 16  # bodies at once
@@ -25,10 +25,16 @@ _RUN = lazy_regex(rb"[A-Za-z0-9+/=]{24,}")
 _LAST_RUN = lazy_regex(rb"([A-Za-z0-9+/]{60,80}={0,2})((?:\\+n)?[\"',]{0,3})$")
 _FULL = 40  # characters of a line of a key's body; the last one is shorter
 _LONGEST_MAPPING = 100  # lines
-_LAST_NAME = lazy_regex(rb"[\"']?[A-Za-z]+[\"']?:[ \t\r]*\Z")
-_MEMBER = lazy_regex(rb"[ \t-]*[\"']?[\w.-]{1,80}[\"']?:[ \t]+[\"']?([^\s\"',]{8,4000})[\"',]*[ \t\r]*$")
+_LAST_NAME = lazy_regex(
+    rb"(?:# )?[\"'\[]?[A-Za-z][\w.\[\]\"'-]*(?: (?:will|must) be \w+)?[ ]?(?:[:=]>?)?[ ]?[{\[(]?[ \t\r]*\Z"
+)
+_MEMBER = lazy_regex(
+    rb"[ \t-]*[+~]?[ \t]*[\"']?[\w.-]{1,80}[\"']?[ \t]*(?:[:=]>?)[ \t]*[\"']?([^\s\"',]{8,4000})[\"',;]*[ \t\r]*$"
+)
 _FIRST_QUOTE = lazy_regex(rb"[^\"'\n]*(?=[\"'])")
 _WRAPPED = lazy_regex(rb"([\"'])([^\"'\n]{6,400})\1[,)}\]]")
+# As PHP prints a value, below its name.
+_TYPED = lazy_regex(rb"[^\n\"']{0,80}(?:string|str|text|bytes)\(\d{1,6}\)[ ]?[\"']([^\"'\n]{1,400})[\"']")
 _NO_VALUE = lazy_regex(rb"[A-Za-z_]\w*=[^=]|[^A-Za-z0-9]+\Z")  # an assignment, a line that is drawn
 _OUT = lazy_regex(rb"Out\[0+\]:\Z")  # before what a notebook answers, its digits as zeros
 
@@ -179,10 +185,25 @@ class _Mapping(Begun):
         if rest[:1].strip() and rest[:2] != b"- ":
             self.left = 0
             return ()
+        return self._member(line)
+
+    def _member(self, line: bytes) -> Sequence[Span]:
         found = _MEMBER.match(line, len(self.prefix))
-        if found is None or not is_secret(found[1], self._doubt, False):
+        if found is None or not is_secret(found[1], self._doubt, False) or is_open(line, found.start(1)):
             return ()
         return ((found.start(1), found.end(1), "secret"),)
+
+
+class _Section(_Mapping):
+    """A section of an INI file whose values are secrets whatever their names, up to the next section."""
+
+    __slots__ = ()
+
+    def part(self, line: bytes, plain: bytes) -> Sequence[Span]:
+        if not line.strip() or line.startswith(b"[", len(self.prefix)):
+            self.left = 0
+            return ()
+        return self._member(line)
 
 
 class _Label(Begun):
@@ -198,6 +219,10 @@ class _Label(Begun):
     def part(self, line: bytes, plain: bytes) -> Sequence[Span]:
         if self._line.startswith(plain.rstrip()):
             return ()  # blank behind what begins both
+        typed = _TYPED.match(line)
+        if typed:
+            self.left = 0
+            return ((*typed.span(1), "secret"),) if is_secret(typed[1], self._doubt - 1, True) else ()
         quote = _FIRST_QUOTE.match(line)
         wrapped = _WRAPPED.match(line, quote.end()) if quote else None
         if wrapped and self._line.startswith(plain[: wrapped.start()].rstrip()):
@@ -246,4 +271,5 @@ _OPENED: dict[str, Callable[[bytes], list[Begun]]] = {
     "last cell of passwords": lambda line: _last_cell(line, 1),
     "mapping": lambda line: [_Mapping(line, 2)],
     "manifest": lambda line: [_Mapping(line, 3)],
+    "section": lambda line: [_Section(line, 2)],
 }

@@ -134,7 +134,8 @@ def _marked(block: bytes, spans: list[_Span]) -> bytes:
     for one in spans[1:]:
         if one[0] < end:
             end = max(end, one[1])
-            kind = one[2] if one[2] in telling else kind
+            if one[2] in telling and (one[0] == start or kind not in telling):
+                kind = one[2]  # of two forms the one that begins earlier tells more
         else:
             parts += [block[done:start], b"[redacted:%b]" % kind.encode()]
             done = end
@@ -442,7 +443,8 @@ def _beside(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     if not (is_chosen(value) or is_secret(value, 3, False)):
         return None
     line = max(data.rfind(b"\n", max(0, start - _COMMAND), start) + 1, start - _COMMAND, 0)
-    return (start, end, kind) if _OF_A_USER.search(data, line, min(len(data), end + 100)) else None
+    line_end = data.find(b"\n", end, end + 100)
+    return (start, end, kind) if _OF_A_USER.search(data, line, line_end if line_end >= 0 else end + 100) else None
 
 
 def _strong(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
@@ -565,6 +567,8 @@ def _rules() -> list[_Rule]:
         _Begins("label of lot", openings["label"]),
         _Begins("label", openings["decodes"]),
         _Begins("mapping", openings["mapping"]),
+        _Begins("mapping", openings["resource"]),
+        _Begins("section", openings["section"]),
         _Begins("manifest", openings["manifest"]),
         _Opening(openings["name"]),
     ]
@@ -573,7 +577,8 @@ def _rules() -> list[_Rule]:
 @cache
 def _telling() -> frozenset[str]:
     """-> the kinds that tell more than a name before the secret does."""
-    return frozenset(["private-key", *(form.kind for form in secret_kinds().forms)])
+    kinds = secret_kinds()
+    return frozenset(["private-key", *(form.kind for form in kinds.forms)]) - {named.kind for named in kinds.names}
 
 
 @cache

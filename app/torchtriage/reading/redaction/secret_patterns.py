@@ -31,8 +31,8 @@ KEY_BEGINS = r"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
 KEY_ENDS = r"-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
 # Behind a name with nothing more on its line: of a block of YAML, of a value on the next line, of a table's column.
 OPENS = (
-    r"[\"']?(?:(?P<cell>[,;\t]|[ ]{0,40}(?:[|&]|!!|\xe2\x94[\x82\x83]|\xe2\x95\x91)|</t[hd]>|[ ]{2,60}[^\s]|[ \r]{0,2}$)"
-    r"|[ \t]{0,4}(?:[:=>]|\xef\xbc\x9a)[ \t]{0,4}(?:!!?\w+[ ])?(?P<block>[|>][-+]?\d?)?[ \t\r]{0,4}$)"
+    r"[\"']?\]?(?:(?P<cell>[,;\t]|[ ]{0,40}(?:[|&]|!!|\xe2\x94[\x82\x83]|\xe2\x95\x91)|</t[hd]>|[ ]{2,60}[^\s]|[ \r]{0,2}$)"
+    r"|[ \t]{0,4}(?:[:=]?>|[:=]|\xef\xbc\x9a)[ \t]{0,4}(?:!!?\w+[ ])?(?P<block>[|>][-+]?\d?)?[ \t\r]{0,4}$)"
 )
 
 # What Hyperscan takes for what parts a name from its value, and a value that is drawn by lot; `secret_values` looks closer.
@@ -54,6 +54,7 @@ _PIECES = {
     "options": r"[^\n|;&]*[ \t\"']",  # what may stand between a command and its option
     "next": r"[\"']?,?[ \t]",  # what parts two words of a command, or two members of a list
     "quote": r"(?:[\"']|&#x27;|&#39;|&quot;)",
+    "escaped": r"(?:\\{0,4}[\"']|&#x27;|&#39;|&quot;)",  # a quote, also inside another string
     # Behind a name in XML: its value's tag, on the same line or the next.
     "value_below": (
         r"(?:<|&lt;)/name(?:>|&gt;)(?:[ \t\r]{0,4}\n[^\n<&]{0,120}|\\{1,8}[nr][^\n<&]{0,40})?(?:<|&lt;)value(?:>|&gt;)"

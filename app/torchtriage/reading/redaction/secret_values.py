@@ -285,11 +285,10 @@ def is_secret(value: bytes, doubt: int, quoted: bool) -> bool:
 
 def may_be_chosen(data: bytes, name_end: int, value: bytes) -> bool:
     """-> whether a value that is no word is a secret because of its name: of a digit where the name says what it is for."""
-    if not is_sure_name(data[max(0, name_end - 40) : name_end]):
-        return False
-    return is_chosen(value) or (
+    chosen = is_chosen(value) or (
         len(value) >= 8 and _DIGIT_AND_LETTER.match(value) is not None and is_secret(value, 0, False)
     )
+    return chosen and is_sure_name(data[max(0, name_end - 40) : name_end])
 
 
 def is_sure_name(name: bytes) -> bool:
