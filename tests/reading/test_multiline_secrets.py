@@ -220,3 +220,33 @@ def test_a_key_goes_whose_first_line_stands_in_a_sentence() -> None:
     begin, *body, end = _key()
     cleaned = _clean([f'Load key "/root/.ssh/id_rsa": {begin}', *body, end, BODY[-1]])
     assert cleaned[1:] == [*[MARK] * len(body), end, BODY[-1]]
+
+
+_DIGEST = "0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d"
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank3]: "])
+@pytest.mark.parametrize("opening", ['"credentials": {', "tokens = {", "secrets {", "hub_tokens: ["])
+def test_a_group_of_secrets_in_brackets_goes_until_it_ends(prefix: str, opening: str) -> None:
+    lines = [opening, f'  "hub" = "{_DIGEST}",', '  "user": "ann",', f'  "request_id": "{_DIGEST[::-1]}"', "}", f"run: {_DIGEST}"]
+    cleaned = _clean([prefix + line for line in lines])
+    assert cleaned[1] == f'{prefix}  "hub" = "[redacted:secret]",'
+    assert cleaned[2:4] == [prefix + line for line in lines[2:4]]
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank3]: "])
+def test_a_section_of_secrets_goes_until_the_next(prefix: str) -> None:
+    lines = ["[api_keys]", f"hub = {_DIGEST}", "region = us-east-1", "[train]", f"word = {_DIGEST[::-1]}"]
+    cleaned = _clean([prefix + line for line in lines])
+    assert cleaned == [prefix + line.replace(_DIGEST, "[redacted:secret]") for line in lines]
+
+
+def test_what_terraform_says_below_the_name_of_a_secret_goes() -> None:
+    lines = ["# aws_iam_access_key.ci will be created", f'  + ses = "{_DIGEST}"', "# random_id.suffix will be created"]
+    lines.append(f'    hex = "{_DIGEST[::-1]}"')
+    assert _clean(lines) == [line.replace(_DIGEST, "[redacted:secret]") for line in lines]
+
+
+def test_a_value_goes_that_php_prints_below_its_name() -> None:
+    lines = ["array(2) {", '  ["password"]=>', '  string(9) "orchid551"', '  ["path"]=>', '  string(9) "orchid552"', "}"]
+    assert _clean(lines) == [line.replace("orchid551", "[redacted:secret]") for line in lines]

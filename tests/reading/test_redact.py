@@ -265,3 +265,13 @@ def _without_kinds(text: str) -> str:
 def test_a_token_inside_of_a_password_takes_the_whole_of_it_along() -> None:
     password = "x9 " + "AKIA" + "IOSFODNN7EXAMPLE" + " and more 8Kq2"
     assert redact(f"export DB_PASSWORD='{password}'") == "export DB_PASSWORD='[redacted:aws-access-key-id]'"
+
+
+def test_a_user_in_another_command_makes_no_password_of_an_option() -> None:
+    text = "sbatch -p batch2024 job.sh\nssh -l ann node7"
+    assert redact(text) == text
+    assert redact("ncftpput -l ann -p batch2024 x") == "ncftpput -l ann -p [redacted:password] x"
+
+
+def test_of_two_forms_the_mark_names_the_one_that_begins_earlier() -> None:
+    assert redact("using shippo_live_" + "0a1b2c3d4e5f6071" * 3) == "using [redacted:shippo-token]"
