@@ -93,6 +93,10 @@ _AT_LOOP = (
     "{progress_of} was at {progress}[[ after {loop_elapsed}]].",
     "{progress_of} 进行到 {progress}[[，已用 {loop_elapsed}]]。",
 )
+_AFTER_TRAINING = (
+    "Training itself had ended before[[, at step {step}]][[; its newest checkpoint is {checkpoint}]].",
+    "此前训练本身已经结束[[（第 {step} 步）]][[，最近的 checkpoint 是 {checkpoint}]]。",
+)
 _AT_EPOCH = ("The run was at {progress} of epoch {epoch}.", "当时进行到第 {epoch} 个 epoch 的 {progress}。")
 _UNKNOWN = (
     "No entry knows this message, and what led to it this log does not show.",
@@ -164,6 +168,7 @@ _PLACES = frozenset({"where", "file", "line_number", "library_frame"})  # slots 
 _OF_NO_PROGRAM = frozenset({"platform", "hardware"})  # owners of failures that any line of a program can meet
 _OF_OTHERS = frozenset({Role.PEER_LOSS, Role.TIMEOUT, Role.TEARDOWN})  # what a rank only reports
 _TWO = "2 ranks"  # of which nobody says "all"
+_ENDING = "teardown"  # the phase in which training has ended and nothing else was begun
 _BEFORE_STEPS = frozenset({"launch", "rendezvous", "init"})  # phases in which a step is an earlier run's
 _DIGITS_OF_TRAINING = 3  # of a number of steps; a bar of two steps that is full is none of a training
 _STEPS = frozenset({"step", "progress", "total_steps", "checkpoint_step"})  # and when
@@ -251,7 +256,9 @@ def _with_place_and_step(
         parts.append(filled(_CODE[lang == "zh"], values) or "")
     if "reported_as" not in named:
         parts.append(filled(_REPORTED[lang == "zh"], values) or "")
-    if not named & _STEPS and _is_at_step(values):
+    if "training_ended" in values and values.get("phase") == _ENDING:
+        parts.append(filled(_AFTER_TRAINING[lang == "zh"], values) or "")
+    elif not named & _STEPS and _is_at_step(values):
         at = filled(_AT_STEP[lang == "zh"], values)
         parts.append(at or filled(_AT_EPOCH[lang == "zh"], values) or "")
     if not named & (_STEPS | {"progress_of"}) and "step" not in values and _is_in_loop(values):
