@@ -11,6 +11,7 @@ from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
 from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.run_reading import Reading
+from torchtriage.domain.entry import Role
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.host import host_name
 from torchtriage.domain.verdict import Checkpoint, RootCause, RunFacts
@@ -68,14 +69,26 @@ def run_facts(reading: Reading, choice: Choice) -> RunFacts:
 
 def suspect_ranks(choice: Choice, reading: Reading, root: RootCause) -> tuple[int, ...]:
     """-> the ranks that are held responsible: by dumps and stacks where they are the cause or agree with it, else the
-    one that failed, else those for which the others waited in the log. Empty where that is not known."""
+    one that failed, else the lost ones, else those for which the others waited in the log. Empty where that is not
+    known."""
     hang, watched = reading.evidence.hang, reading.extractors.collectives.suspects(reading.environment.world_size)
     waited_for = hang.suspects if hang is not None else ()
     if waited_for and (root.rank is None or root.rank in waited_for):
         return waited_for
     if root.rank is not None:
         return (root.rank,)
+    if hang is None and (lost := _lost_peers(choice, reading)):
+        return lost
     return tuple(sorted(watched.ranks)) if root.suspects and watched is not None else ()
+
+
+def _lost_peers(choice: Choice, reading: Reading) -> tuple[int, ...]:
+    """-> the ranks that left no dump, where the others report that they lost a peer, and none of these waits; or the
+    only one, where ranks disagree and the dumps of the others do not."""
+    lost, root = reading.evidence.lost, choice.root
+    odd = len(lost) == 1 < len(reading.evidence.dumped)
+    told = root is not None and (root.has_role(Role.PEER_LOSS) or (odd and root.has_role(Role.RANKS_DISAGREE)))
+    return tuple(sorted(lost)) if told else ()
 
 
 def _checkpoints(choice: Choice, reading: Reading, failed_saving: bool) -> tuple[Checkpoint, ...]:

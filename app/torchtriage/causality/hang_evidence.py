@@ -35,7 +35,8 @@ def hang_text(hang: Hang) -> str:
         parts.append(f"in {_call(hang.call)} of {_SPACE.sub('_', hang.group) or 'a_group'}")
     parts.append(f"waiting {len(hang.waiting)}")
     if hang.other is not None:
-        parts.append(f"called {_described(hang.other)}, others {_described(hang.call)}")
+        apart = f" of {_SPACE.sub('_', hang.other_group)}" if hang.other_group else ""
+        parts.append(f"called {_described(hang.other)}{apart}, others {_described(hang.call)}")
     elif hang.last is not None:
         parts.append(f"last {_call(hang.last)}" + (f" at {hang.last.where}" if hang.last.where else ""))
     if hang.call is not None and hang.call.timeout_ms > 0:

@@ -47,6 +47,7 @@ class Role(StrEnum):
     TIMEOUT = "timeout"  # ranks gave up waiting for others in a collective
     PEER_LOSS = "peer-loss"  # a rank gave up waiting for a peer or lost it; the one rank without it is the suspect
     POSSIBLE_PEER_LOSS = "possible-peer-loss"  # a cause, but ranks also show it when a peer leaves them
+    RANKS_DISAGREE = "ranks-disagree"  # ranks called different things; which of them is wrong this does not tell
     LAUNCHER_ECHO = "launcher-echo"  # a launcher says that a program it started failed, not why
     TEARDOWN = "teardown"  # the launcher was told to end the job; what ranks missed before that is the cause
     WHOLE_JOB = "whole-job"  # speaks of a job or pod as a whole, of no single rank

@@ -115,6 +115,7 @@ class Hang:
     lines: tuple[Line, ...]
     last: Call | None = None  # what the first suspect called last
     other: Call | None = None  # what it called instead
+    other_group: str = ""  # the name of the group in which it called that, where it is another
     doing: str | None = None  # where its stack stands
     report: str | None = None  # what a report of NCCL's RAS service says
     host: str | None = None  # of the suspects, where the report names it
@@ -131,6 +132,7 @@ class Evidence:
     stacked: int = 0
     reported: bool = False  # there is a report of NCCL's RAS service
     world_size: int | None = None
+    lost: frozenset[int] = frozenset()  # ranks without a dump, where at least as many left one
 
 
 NO_EVIDENCE = Evidence()

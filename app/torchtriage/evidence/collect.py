@@ -103,9 +103,12 @@ class CollectedEvidence:
             hang = nccl_ras.hang_of_reports(self._reports) or hang
         if hang is not None:
             hang = _with_stacks(hang, by_rank)
+        known = self._world_size()
+        lost = frozenset(range(max((world_size or 0, known or 0, *(rank + 1 for rank in self._dumps))))) - self._dumps.keys()
         return Evidence(
-            tuple(self._sources), frozenset(self._dumps), hang, len(by_rank), bool(self._reports), self._world_size()
-        )
+            tuple(self._sources), frozenset(self._dumps), hang, len(by_rank), bool(self._reports), known,
+            lost if len(lost) <= len(self._dumps) else frozenset(),
+        )  # fmt: skip
 
     def _world_size(self) -> int | None:
         """-> how many ranks the largest group has that reaches from rank 0 on, or how many GPUs a report counts."""

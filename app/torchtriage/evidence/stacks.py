@@ -41,9 +41,9 @@ _PY_BT = lazy_regex(r'\s{2}File "(.{1,500})", line (\d{1,9}), in (.{1,200})$')
 _RUNS = lazy_regex(r"Frame 0x[0-9a-f]{1,16}, for file ([^,\n]{1,500}), line (\d{1,9}), in (\w{1,200})")
 _NATIVE = lazy_regex(r"^$|\.(?:so(?:\.[\d.]+)?|c|cc|cpp|cxx|cu|h|hpp|S)$")  # files of frames that are no Python
 _NATIVE_MAIN = "1"  # gdb counts from the newest thread down to the one that the process began with
-# Timeout (0:05:00)! ·   ...; `Extension modules:` stands only below a dump with which a signal ended the process, so a
-# file with that line is read as a log.
-_BESIDE = lazy_regex(r"Timeout \([\d:.]{1,20}\)!$|\s*\.\.\.$|\s*<no Python frame>$")
+# Timeout (0:05:00)! ·   ... ·   Garbage-collecting; `Extension modules:` stands only below a dump with which a signal
+# ended the process, so a file with that line is read as a log.
+_BESIDE = lazy_regex(r"Timeout \([\d:.]{1,20}\)!$|\s*\.\.\.$|\s*<no Python frame>$|\s{2}Garbage-collecting$")
 
 
 class _Thread(NamedTuple):
@@ -134,7 +134,8 @@ def elsewhere(stacks: Mapping[int, RankStack], dumped: Hang | None, words: Colle
     `dumped` is what the dumps show of it, whose collective is the one that is waited in."""
     waiting = [rank for rank, stack in stacks.items() if any(words.stands_in(_name(frame)) for frame in stack.frames)]
     few = sorted(stacks.keys() - set(waiting))
-    if len(stacks) < _FEWEST or not few or len(few) >= len(waiting):
+    one_of_two = len(stacks) == _FEWEST and dumped is None
+    if len(stacks) < _FEWEST or not few or len(few) >= len(waiting) + one_of_two:
         return None
     call, group = (dumped.call, dumped.group) if dumped else (None, "")
     shown = [stacks[few[0]].line, *(stacks[rank].line for rank in sorted(waiting)), *(dumped.lines if dumped else ())]

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torchtriage.domain.evidence import Call, GroupView, Hang, RankDump
 from torchtriage.domain.line import Line
+from torchtriage.evidence.call_order import departures
 from torchtriage.evidence.collective_words import CollectiveWords
 from torchtriage.evidence.wait_graph import sinks
 from torchtriage.lazy_regex import lazy_regex
@@ -30,6 +31,7 @@ class Blame:
     kind: str
     place: Place
     other: Call | None = None
+    theirs: Call | None = None  # what the others called there, where not all are in it
 
 
 @dataclass(slots=True)
@@ -40,6 +42,7 @@ class _Group:
     name: str
     members: tuple[int, ...] = ()
     views: dict[int, GroupView] = field(default_factory=dict)
+    unsure: bool = False  # no dump tells its members, so that a rank without a dump may be one
 
     def came(self, rank: int, number: int) -> bool:
         return rank in self.views and self.views[rank].enqueued >= number
@@ -77,7 +80,7 @@ def hang_of(dumps: Mapping[int, RankDump], words: CollectiveWords, world_size: i
     """-> what the dumps of a run, one of each rank, show of a hang; None where no rank waits. `world_size`: how many
     ranks the run has, where something else tells."""
     waits = _Waits(dumps, words, world_size)
-    return waits.explained() if waits.inside or waits.transfers else None
+    return waits.explained() if waits.inside or waits.transfers or waits.torn or waits.departed else None
 
 
 class _Waits:
@@ -85,7 +88,10 @@ class _Waits:
 
     def __init__(self, dumps: Mapping[int, RankDump], words: CollectiveWords, world_size: int | None) -> None:
         self.dumps, self.words = dumps, words
-        self.groups = _groups(dumps, world_size)
+        every = range(max((*(rank + 1 for rank in dumps), world_size or 0)))
+        self.groups = _groups(dumps, every)
+        known = {*every, *(rank for group in self.groups.values() for rank in group.members)}
+        self.lost = sorted(known - dumps.keys())
         self.inside: dict[Place, list[int]] = {}  # of each rank and group the first collective and the last
         for rank, dump in dumps.items():
             for key, view in dump.groups.items():
@@ -94,22 +100,58 @@ class _Waits:
         self.began = {place: self._began(place) for place in self.inside}
         self.missing = {place: self._missing(place) for place in self.inside}
         self.transfers = {rank: peers for rank, dump in dumps.items() if (peers := set(self._unanswered(rank, dump)))}
+        self.left = self._left()
+        self.torn = self._torn()
+        self.departed = departures(dumps, self._form)
 
     def explained(self) -> Hang:
         """-> who is to blame, as far as the dumps tell, the surest signs first."""
+        if self.departed:
+            return self._hang_of(self._of_departed())
         forced = self._of_other_call() | self._unfinished()
         blamed = self._blamed(forced, True) or self._blamed(forced, False) or self._not_begun()
         if blamed:
             return self._hang_of(blamed)
-        absent = self._absent()
+        absent = {} if self.torn else self._absent()  # where ranks disagree, Gloo aborts others than those at fault
         if absent:
             kind = "absent" if len(absent) <= len(self.dumps) else "few-dumps"
             place = min(absent.values(), key=self._weight)
             return self._hang(kind, sorted(absent) if kind == "absent" else (), place)
         crossed = any(sum(isinstance(node, int) for node in sink) > 1 for sink in self._sinks({}, True))
         return self._hang(
-            "crossed" if crossed or self._torn() else "together", (), min(self.inside, key=self._weight, default=None)
+            "crossed" if crossed or self.torn else "together", (), min(self.inside, key=self._weight, default=None)
         )
+
+    def _left(self) -> dict[Place, list[int]]:
+        """-> of each rank that waits nowhere the call that it made last, where it is not known how that was left. With
+        Gloo a rank whose peer is gone leaves its call with an exception."""
+        found: dict[Place, list[int]] = {}
+        for rank, dump in self.dumps.items():
+            views = dump.groups.values()
+            if not any(view.pending or view.transfers for view in views):
+                last = max((call for view in views for call in view.ended), key=lambda call: call.order, default=None)
+                if last is not None and last.state != "completed":
+                    found.setdefault((last.group, last.sequence), []).append(rank)
+        return found
+
+    def _lost_at(self, place: Place) -> list[int]:
+        """-> the ranks without a dump that may be the ones for which those at the place waited: nobody who does the
+        same in this group, or in those like it, came further."""
+        group = self.groups[place[0]]
+        alike = (view for one in (group, *self._alike(group)) for view in one.views.values())
+        if place in self.left and any(view.enqueued > place[1] for view in alike):
+            return []
+        if not group.unsure:
+            return [rank for rank in group.members if rank not in self.dumps]
+        others = {rank for one in self._alike(group) if not one.unsure for rank in one.members}
+        return [rank for rank in self.lost if rank not in others]
+
+    def _of_departed(self) -> dict[int, Blame]:
+        """-> those that left the program which most ranks run."""
+        return {
+            rank: Blame("other-call", (left.theirs.group, left.theirs.sequence), left.own, left.theirs)
+            for rank, left in self.departed.items()
+        }
 
     def _unfinished(self) -> dict[int, Blame]:
         """-> ranks that did not end a collective which others did: every rank had come, so it is their own."""
@@ -127,7 +169,7 @@ class _Waits:
         """-> for each group in which ranks came to different calls under one number, the first such number and the
         ranks by what they called, the most first."""
         found: dict[str, tuple[Place, dict[str, list[int]]]] = {}
-        for place in sorted(self.inside, key=lambda place: place[1]):
+        for place in sorted(self.inside.keys() | self.left.keys(), key=lambda place: place[1]):
             sides: dict[str, list[int]] = {}
             group = self.groups[place[0]]
             for rank, call in (group.calls(place[1]) | group.given_up(place[1])).items():
@@ -139,7 +181,7 @@ class _Waits:
     def _of_other_call(self) -> dict[int, Blame]:
         """-> the few that called something else than the most."""
         found: dict[int, Blame] = {}
-        for place, sides in self._torn().values():
+        for place, sides in self.torn.values():
             usual = self._usual(place, sides)
             if usual is not None:
                 few = [rank for form, ranks in sides.items() if form != usual for rank in ranks]
@@ -169,7 +211,8 @@ class _Waits:
     def _blamed(self, forced: Mapping[int, Blame], with_transfers: bool) -> dict[int, Blame]:
         """-> those at which all waiting ends."""
         found = dict(forced)
-        accused: dict[int, Place | None] = {**self._accused()}
+        torn = {rank for _, sides in self.torn.values() for ranks in sides.values() for rank in ranks}
+        accused: dict[int, Place | None] = {rank: at for rank, at in self._accused().items() if rank not in torn}
         if with_transfers and not self.inside:
             accused.update({peer: None for peers in self.transfers.values() for peer in peers if peer in self.dumps})
         for sink in self._sinks(forced, with_transfers):
@@ -206,9 +249,14 @@ class _Waits:
         return found
 
     def _sinks(self, forced: Mapping[int, Blame], with_transfers: bool) -> list[frozenset[Node]]:
-        edges: dict[Node, set[Node]] = {rank: set() for rank in self.dumps}
+        edges: dict[Node, set[Node]] = {rank: set() for rank in (*self.dumps, *self.lost)}
+        for place, ranks in self.left.items():
+            if lost := self._lost_at(place):
+                edges[place] = set(lost)
+                for rank in ranks:
+                    edges[rank].add(place)
         for place, ranks in self.inside.items():
-            edges[place] = set(self.missing[place] or self._held(place))
+            edges[place] = set(self.missing[place] or self._held(place) or self._lost_at(place))
             for rank in ranks:
                 if rank not in forced:
                     edges[rank].add(place)
@@ -263,12 +311,13 @@ class _Waits:
         return {}
 
     def _absent(self) -> dict[int, Place | None]:
-        """-> ranks without a dump, where all others of their group came and none waits elsewhere."""
+        """-> ranks without a dump at which all waiting ends."""
+        lost = {node for sink in self._sinks({}, True) if len(sink) == 1 for node in sink if node in self.lost}
         found: dict[int, Place | None] = {}
         for place in sorted(self.inside, key=self._weight):
             if not self.missing[place]:
-                members = self.groups[place[0]].members
-                found.update({rank: place for rank in members if rank not in self.dumps and rank not in found})
+                found.update({rank: place for rank in self._lost_at(place) if rank in lost and rank not in found})
+        found.update({rank: None for rank in lost if isinstance(rank, int) and rank not in found})
         peers = {peer for peers in self.transfers.values() for peer in peers}
         return found or {peer: None for peer in peers if peer not in self.dumps}
 
@@ -296,7 +345,11 @@ class _Waits:
         """-> the hang as the sign tells it that most of the blamed ranks show."""
         kinds = Counter(blame.kind for blame in blamed.values())
         rank = min(blamed, key=lambda rank: (-kinds[blamed[rank].kind], rank))
-        return self._hang(blamed[rank].kind, sorted(blamed), blamed[rank].place, rank, blamed[rank].other)
+        blame = blamed[rank]
+        hang = self._hang(blame.kind, sorted(blamed), blame.place, rank, blame.other)
+        apart = blame.other is not None and blame.other.group != blame.place[0]
+        other_group = self.groups[blame.other.group].name if apart and blame.other else ""
+        return replace(hang, call=blame.theirs or hang.call, other_group=other_group)
 
     def _hang(
         self,
@@ -332,7 +385,7 @@ class _Waits:
         ]
 
 
-def _groups(dumps: Mapping[int, RankDump], world_size: int | None) -> dict[str, _Group]:
+def _groups(dumps: Mapping[int, RankDump], every: range) -> dict[str, _Group]:
     """-> all groups, with their members: those that a dump tells, of one that all dumps know every rank up to the
     last, else those of which there is a dump."""
     found: dict[str, _Group] = {}
@@ -340,11 +393,10 @@ def _groups(dumps: Mapping[int, RankDump], world_size: int | None) -> dict[str, 
         for key, view in dump.groups.items():
             group = found.setdefault(key, _Group(key, view.name, view.members))
             group.views[rank] = view
-    every = range(max((*(rank + 1 for rank in dumps), world_size or 0)))
     for group in found.values():
         if not group.members:
             of_all = group.views.keys() == dumps.keys() or _ALL_RANKS in group.name
-            group.members = tuple(every if of_all else sorted(group.views))
+            group.members, group.unsure = tuple(every if of_all else sorted(group.views)), not of_all
     return found
 
 

@@ -1,0 +1,80 @@
+"""How many real hangs are explained: `python -m bench.hangs FOLDER... [--misses]`, with what `python -m tests.corpus.hangs`
+made. Prints a row for each kind and for each number of ranks: in how many hangs the ranks at fault were named exactly, in
+how many nobody, in how many another rank. Where the evidence can't tell, as of two ranks that differ, nobody is right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchtriage.engine import Engine
+from torchtriage.knowledge.loader import load
+from torchtriage.reading.sources import open_path
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What was said of one hang. `told`: whether the evidence can name the ranks at fault."""
+
+    name: str
+    kind: str
+    ranks: int
+    evidence: str
+    at_fault: frozenset[int]
+    told: bool
+    named: frozenset[int]
+    says: str
+
+    @property
+    def result(self) -> str:
+        """exact, silent where nobody was named, or wrong; `even` is the silence that is right."""
+        if not self.named:
+            return "silent" if self.told else "even"
+        return "exact" if self.named == self.at_fault else "wrong"
+
+
+def judged(folders: list[Path]) -> Iterator[Judged]:
+    """Yields each case of the folders with what the engine says of it."""
+    engine = Engine(load())
+    for path in sorted(path for folder in folders for path in folder.glob("*/case.json")):
+        case = json.loads(path.read_text())
+        verdict = engine.triage(open_path(path.parent / "evidence"))
+        says = f"{verdict.root_cause.entry if verdict.root_cause else None}: {verdict.answer.says if verdict.answer else ''}"
+        yield Judged(
+            case["name"], case["kind"], case["ranks"], case["evidence"], frozenset(case["at_fault"]), case["told"],
+            frozenset(verdict.run.suspect_ranks), says,
+        )  # fmt: skip
+
+
+def table(cases: list[Judged], head: str, by: Callable[[Judged], object]) -> list[str]:
+    """-> rows of a Markdown table."""
+    rows = [f"| {head} | hangs | named exactly | another rank named | silent | rightly silent |", "|---|---|---|---|---|---|"]
+    for key in dict.fromkeys([*sorted({by(case) for case in cases}, key=lambda key: (str(type(key)), key)), None]):
+        found = Counter(case.result for case in cases if key is None or by(case) == key)
+        name = "all" if key is None else key
+        rows.append(f"| {name} | {found.total()} | {found['exact']} | {found['wrong']} | {found['silent']} | {found['even']} |")
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--misses", action="store_true")
+    options = parser.parse_args()
+    cases = list(judged(options.folders))
+    for head, by in (("kind", lambda case: case.kind), ("ranks", lambda case: case.ranks), ("evidence", lambda case: case.evidence)):
+        print("\n".join(table(cases, head, by)), end="\n\n")
+    told = [case for case in cases if case.told]
+    print(f"{sum(case.result == 'exact' for case in told)} of {len(told)} named exactly where the evidence tells")
+    for case in cases if options.misses else ():
+        if case.result in ("wrong", "silent"):
+            print(f"{case.result}: {case.name}, {case.ranks} ranks, {case.evidence}: {sorted(case.named)} for {sorted(case.at_fault)}; {case.says}")
+
+
+if __name__ == "__main__":
+    main()

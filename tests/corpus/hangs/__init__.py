@@ -1,0 +1,1 @@
+"""Makes real hangs of several ranks; see README.md."""
