@@ -1,6 +1,6 @@
 """How many real hangs are explained: `python -m bench.hangs FOLDER... [--misses]`, with what `python -m tests.corpus.hangs`
 made. Prints a row for each kind and for each number of ranks: in how many hangs the ranks at fault were named exactly, in
-how many nobody, in how many another rank. Where the evidence can't tell, as of two ranks that differ, nobody is right.
+how many only some of several, in how many nobody, in how many another rank. Where the evidence can't tell, as of two ranks that differ, nobody is right.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ class Judged:
 
     @property
     def result(self) -> str:
-        """exact, silent where nobody was named, or wrong; `even` is the silence that is right."""
+        """exact, partly (some of those at fault), silent where nobody was named, or wrong; `even` is the silence that is
+        right."""
         if not self.named:
             return "silent" if self.told else "even"
-        return "exact" if self.named == self.at_fault else "wrong"
+        if self.named == self.at_fault:
+            return "exact"
+        return "partly" if self.named < self.at_fault else "wrong"
 
 
 def judged(folders: list[Path]) -> Iterator[Judged]:
@@ -53,11 +56,17 @@ def judged(folders: list[Path]) -> Iterator[Judged]:
 
 def table(cases: list[Judged], head: str, by: Callable[[Judged], object]) -> list[str]:
     """-> rows of a Markdown table."""
-    rows = [f"| {head} | hangs | named exactly | another rank named | silent | rightly silent |", "|---|---|---|---|---|---|"]
+    rows = [
+        f"| {head} | hangs | named exactly | some of several | another rank | nobody | rightly nobody |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for key in dict.fromkeys([*sorted({by(case) for case in cases}, key=lambda key: (str(type(key)), key)), None]):
         found = Counter(case.result for case in cases if key is None or by(case) == key)
         name = "all" if key is None else key
-        rows.append(f"| {name} | {found.total()} | {found['exact']} | {found['wrong']} | {found['silent']} | {found['even']} |")
+        rows.append(
+            f"| {name} | {found.total()} | {found['exact']} | {found['partly']} | {found['wrong']} | {found['silent']}"
+            f" | {found['even']} |"
+        )
     return rows
 
 
@@ -67,13 +76,19 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true")
     options = parser.parse_args()
     cases = list(judged(options.folders))
-    for head, by in (("kind", lambda case: case.kind), ("ranks", lambda case: case.ranks), ("evidence", lambda case: case.evidence)):
+    for head, by in (
+        ("kind", lambda case: case.kind),
+        ("ranks", lambda case: case.ranks),
+        ("evidence", lambda case: case.evidence),
+    ):
         print("\n".join(table(cases, head, by)), end="\n\n")
     told = [case for case in cases if case.told]
     print(f"{sum(case.result == 'exact' for case in told)} of {len(told)} named exactly where the evidence tells")
     for case in cases if options.misses else ():
-        if case.result in ("wrong", "silent"):
-            print(f"{case.result}: {case.name}, {case.ranks} ranks, {case.evidence}: {sorted(case.named)} for {sorted(case.at_fault)}; {case.says}")
+        if case.result in ("partly", "wrong", "silent"):
+            print(
+                f"{case.result}: {case.name}, {case.ranks} ranks, {case.evidence}: {sorted(case.named)} for {sorted(case.at_fault)}; {case.says}"
+            )
 
 
 if __name__ == "__main__":

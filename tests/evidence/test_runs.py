@@ -142,6 +142,27 @@ def test_dumps_in_which_nobody_waits_name_nobody(engine: Engine, tmp_path: Path)
     assert "no rank that is behind" in verdict.answer.says
 
 
+@pytest.mark.parametrize(
+    ("says", "lost", "suspects"),
+    [
+        ("RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.0.0.1]:23967", 2, (2, 3)),
+        ("  what():  [enforce fail at /pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:456] op.preamble.length <= op.nbytes. 172 vs 20. Received data size doesn't match expected size.", 1, (2,)),
+        ("  what():  [enforce fail at /pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:456] op.preamble.length <= op.nbytes. 172 vs 20. Received data size doesn't match expected size.", 2, ()),
+    ],
+)  # fmt: skip
+def test_a_rank_without_a_dump_is_the_lost_peer_where_no_other_waits(
+    engine: Engine, tmp_path: Path, says: str, lost: int, suspects: tuple[int, ...]
+) -> None:
+    """Gloo raises on all ranks whose peer is gone, so that none waits. Which of several aborted for another's mistake
+    nothing tells."""
+    dump = json.loads((REAL / "dump_0.json").read_text())
+    dump["entries"] = [entry | {"retired": True} for entry in dump["entries"] if entry["process_group"][0] == "0"]
+    for rank in [0, 1, 3][: 4 - lost]:
+        (tmp_path / f"dump_{rank}.json").write_text(json.dumps(dump | {"pg_config": {}}))
+    (tmp_path / "train.log").write_text("\n".join(["world_size=4", *steps([0]), says]) + "\n")
+    assert triaged(engine, tmp_path).run.suspect_ranks == suspects
+
+
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared dumps are not here")
 @pytest.mark.parametrize("case", ["gpu_error_1st", "lock_gil_2nd"])
 def test_injected_faults_of_a_real_run_are_named(engine: Engine, case: str) -> None:

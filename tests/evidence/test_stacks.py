@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from torchtriage.engine import Engine
 from torchtriage.evidence.collect import rank_in_name
-from torchtriage.evidence.stacks import doing, is_stack_alone, read_stack
+from torchtriage.evidence.collective_words import CollectiveWords
+from torchtriage.evidence.stacks import doing, elsewhere, is_stack_alone, read_stack
 from torchtriage.reading.file_types import FileForm, form_of
 from torchtriage.reading.whole_files import NotRead
 
@@ -44,6 +46,7 @@ def test_the_main_thread_tells_where_the_user_s_code_stood(data: bytes, form: Fi
 
 def test_a_log_that_begins_with_a_stack_is_still_a_log() -> None:
     assert is_stack_alone(FAULTHANDLER)
+    assert is_stack_alone(FAULTHANDLER.replace(b"\n  File", b"\n  Garbage-collecting\n  File", 1))
     assert not is_stack_alone(FAULTHANDLER + b"RuntimeError: CUDA out of memory\n")
     assert form_of(b"step 1 loss 2.0\n" + FAULTHANDLER) is FileForm.LOG
 
@@ -54,6 +57,16 @@ def test_a_log_that_begins_with_a_stack_is_still_a_log() -> None:
 def test_what_holds_no_stack_is_not_read(data: bytes) -> None:
     with pytest.raises(NotRead):
         read_stack(data, None, 1, None)
+
+
+def test_of_two_ranks_the_one_in_no_collective_is_named_where_there_is_no_dump(engine: Engine) -> None:
+    inside = b'Thread 7 (idle): "MainThread"\n    all_reduce (torch/distributed/distributed_c10d.py:3252)\n'
+    stacks = {0: read_stack(inside, "rank_0.txt", 1, 0), 1: read_stack(PY_SPY, "rank_1.txt", 2, 1)}
+    words = CollectiveWords(engine.knowledge.vocabulary)
+    hang = elsewhere(stacks, None, words)
+    assert hang is not None
+    assert hang.suspects == (1,)
+    assert elsewhere(stacks, hang, words) is None  # what dumps tell counts more than one against one
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.entry import Role
 from torchtriage.domain.event import Event, EventSource, Where
+from torchtriage.domain.evidence import RankState
 from torchtriage.domain.host import host_name
 from torchtriage.domain.verdict import Checkpoint, RootCause, RunFacts
 from torchtriage.domain.vocabulary import VocabularyPattern
@@ -64,6 +65,7 @@ def run_facts(reading: Reading, choice: Choice) -> RunFacts:
         checkpoint=saved[-1] if saved else None,
         progress=progress_curve(reading),
         sources=reading.evidence.sources,
+        waits=_waits(choice, reading),
     )
 
 
@@ -80,6 +82,12 @@ def suspect_ranks(choice: Choice, reading: Reading, root: RootCause) -> tuple[in
     if hang is None and (lost := _lost_peers(choice, reading)):
         return lost
     return tuple(sorted(watched.ranks)) if root.suspects and watched is not None else ()
+
+
+def _waits(choice: Choice, reading: Reading) -> tuple[RankState, ...]:
+    """-> where the ranks stand in a hang, where that is of the failure."""
+    hang = reading.evidence.hang
+    return hang.states if hang is not None and choice.root is not None else ()
 
 
 def _lost_peers(choice: Choice, reading: Reading) -> tuple[int, ...]:

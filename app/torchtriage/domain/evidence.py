@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from torchtriage.domain.line import Line, Position
+from torchtriage.domain.rank_set import RankSet
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,29 @@ class RankStack:
     line: Line
 
 
+_NO_RANKS = RankSet()
+
+
+@dataclass(frozen=True)
+class RankState:
+    """Ranks that stand at the same point while the run hangs.
+
+    `kind`: waits (in a collective), left (its last call is over, and it waits in none), lost (it left no dump), others
+    (of many states, the ranks of the smaller ones); of suspects the hang's own kind. `call` is an operation and its
+    number, the one that these ranks wait in or called last, and `group` the name of its group. `waits_for` are the
+    ranks that did not come there. `where` is the line of code that called, `doing` where a stack stands.
+    """
+
+    ranks: RankSet
+    kind: str
+    call: str | None = None
+    group: str | None = None
+    waits_for: RankSet = _NO_RANKS
+    where: str | None = None
+    doing: str | None = None
+    suspect: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Hang:
     """Who kept the others waiting, and in what.
@@ -119,6 +143,7 @@ class Hang:
     doing: str | None = None  # where its stack stands
     report: str | None = None  # what a report of NCCL's RAS service says
     host: str | None = None  # of the suspects, where the report names it
+    states: tuple[RankState, ...] = ()  # where all ranks stand, the suspects first
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from torchtriage.domain.evidence import Source
+from torchtriage.domain.evidence import RankState, Source
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.host import exclusion
 from torchtriage.domain.json_form import Scalar, fields_form
@@ -287,7 +287,7 @@ class RunFacts:
     last of them. `progress` is how the run went on, of the rank that tells the most. `last_progress` is how far each
     rank came, told of short logs only, and `host_ranks` which ranks ran on a host, as far as lines tell.
     `suspect_ranks` are held responsible, by dumps, stacks or the log; empty where that is not known. `sources` is what
-    each file was taken for.
+    each file was taken for. `waits` is where the ranks stand in a hang, as dumps, stacks and reports show it.
     """
 
     launcher: str | None = None
@@ -309,6 +309,7 @@ class RunFacts:
     host_ranks: dict[str, RankSet] = field(default_factory=dict)
     suspect_ranks: tuple[int, ...] = ()
     sources: tuple[Source, ...] = ()
+    waits: tuple[RankState, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,9 @@ def departures(dumps: Mapping[int, RankDump], form: Callable[[Call], str]) -> di
         if at in healthy:
             continue
         against = [(pair, split) for pair, split in splits.items() if at in pair and healthy.intersection(pair)]
-        (a, b), split = max(((pair, split) for pair, split in against if split.own is not None), key=lambda one: one[1].common)
+        (a, b), split = max(
+            ((pair, split) for pair, split in against if split.own is not None), key=lambda one: one[1].common
+        )
         other, own, theirs = (classes[b], split.own, split.theirs) if a == at else (classes[a], split.theirs, split.own)
         assert own is not None
         assert theirs is not None

@@ -14,6 +14,7 @@ from torchtriage.evidence import flight_recorder, nccl_ras, stacks
 from torchtriage.evidence.collective_words import CollectiveWords
 from torchtriage.evidence.flight_recorder import newest_of_each_rank, read_dump
 from torchtriage.evidence.reports.readers import MOST_BYTES, READERS
+from torchtriage.evidence.rank_states import states_of
 from torchtriage.evidence.stacks import doing, elsewhere, is_stack_alone, read_stack
 from torchtriage.evidence.wait_for import hang_of
 from torchtriage.lazy_regex import lazy_regex
@@ -95,16 +96,22 @@ class CollectedEvidence:
         """-> what all show. `world_size`: how many ranks the run has, where its log tells."""
         if not (self._dumps or self._stacks or self._reports):
             return Evidence(tuple(self._sources))
-        hang = hang_of(self._dumps, words, world_size)
         by_rank = {stack.rank: stack for stack in self._stacks if stack.rank is not None}
+        standing = {rank: doing(stack) for rank, stack in by_rank.items()}
+        hang = hang_of(self._dumps, words, world_size, standing)
         if hang is None or (not hang.suspects and hang.kind in ("together", "crossed")):
             hang = elsewhere(by_rank, hang, words) or hang
         if hang is None or not hang.suspects:
             hang = nccl_ras.hang_of_reports(self._reports) or hang
         if hang is not None:
             hang = _with_stacks(hang, by_rank)
+            if not hang.states:
+                hang = replace(hang, states=states_of(hang, {}, lambda _: False, (), standing))
         known = self._world_size()
-        lost = frozenset(range(max((world_size or 0, known or 0, *(rank + 1 for rank in self._dumps))))) - self._dumps.keys()
+        lost = (
+            frozenset(range(max((world_size or 0, known or 0, *(rank + 1 for rank in self._dumps)))))
+            - self._dumps.keys()
+        )
         return Evidence(
             tuple(self._sources), frozenset(self._dumps), hang, len(by_rank), bool(self._reports), known,
             lost if len(lost) <= len(self._dumps) else frozenset(),

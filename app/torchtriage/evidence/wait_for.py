@@ -13,6 +13,7 @@ from torchtriage.domain.evidence import Call, GroupView, Hang, RankDump
 from torchtriage.domain.line import Line
 from torchtriage.evidence.call_order import departures
 from torchtriage.evidence.collective_words import CollectiveWords
+from torchtriage.evidence.rank_states import Standing, states_of
 from torchtriage.evidence.wait_graph import sinks
 from torchtriage.lazy_regex import lazy_regex
 
@@ -76,11 +77,20 @@ class _Group:
         }
 
 
-def hang_of(dumps: Mapping[int, RankDump], words: CollectiveWords, world_size: int | None = None) -> Hang | None:
+def hang_of(
+    dumps: Mapping[int, RankDump],
+    words: CollectiveWords,
+    world_size: int | None = None,
+    doing: Mapping[int, str] | None = None,
+) -> Hang | None:
     """-> what the dumps of a run, one of each rank, show of a hang; None where no rank waits. `world_size`: how many
-    ranks the run has, where something else tells."""
+    ranks the run has, where something else tells; `doing`: where the stacks of ranks stand."""
     waits = _Waits(dumps, words, world_size)
-    return waits.explained() if waits.inside or waits.transfers or waits.torn or waits.departed else None
+    if not (waits.inside or waits.transfers or waits.torn or waits.departed):
+        return None
+    hang = waits.explained()
+    standing = waits.standing(hang)
+    return replace(hang, states=states_of(hang, standing, waits.waits, waits.lost, doing or {}))
 
 
 class _Waits:
@@ -145,6 +155,38 @@ class _Waits:
             return [rank for rank in group.members if rank not in self.dumps]
         others = {rank for one in self._alike(group) if not one.unsure for rank in one.members}
         return [rank for rank in self.lost if rank not in others]
+
+    def waits(self, rank: int) -> bool:
+        """-> whether a rank has a call that did not end."""
+        return rank in self.transfers or any(view.pending for view in self.dumps[rank].groups.values())
+
+    def standing(self, hang: Hang) -> dict[int, Standing]:
+        """-> of each rank the first call that did not end, else its last one; the group's name; and for whom it waits
+        there: who did not come, else the suspects of that group."""
+        missing = {
+            place: tuple(self.missing[place] or self._held(place) or self._lost_at(place)) for place in self.inside
+        }
+        found: dict[int, Standing] = {}
+        blamed: dict[str, tuple[int, ...]] = {}
+        for rank, dump in self.dumps.items():
+            views = dump.groups.values()
+            pending = [call for view in views for call in (*view.pending[:1], *view.transfers[:1])]
+            call = min(pending, key=lambda call: call.order, default=None)
+            call = call or max(
+                (call for view in views for call in view.ended), key=lambda call: call.order, default=None
+            )
+            group = self.groups[call.group] if call else None
+            others = missing.get((call.group, call.sequence), ()) if call and pending else ()
+            if pending and call and call.point_to_point:
+                others = tuple(self.transfers.get(rank, ()))
+            if pending and group and not others:
+                others = blamed.setdefault(group.key, self._suspects_in(hang, group))
+            found[rank] = call, group.name if group else "", others
+        return found
+
+    def _suspects_in(self, hang: Hang, group: _Group) -> tuple[int, ...]:
+        members = frozenset(group.members)
+        return tuple(suspect for suspect in hang.suspects if suspect in members or group.unsure)
 
     def _of_departed(self) -> dict[int, Blame]:
         """-> those that left the program which most ranks run."""

@@ -46,12 +46,18 @@ class Forks:
         environment = os.environ | _SETTINGS
         environment.pop("RANK", None)
         self._server = subprocess.Popen(
-            [str(python), str(JOB)], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [str(python), str(JOB)],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def start(self, plan: dict[str, Any]) -> list[int]:
         """-> the processes of the ranks."""
-        assert self._server.stdin and self._server.stdout
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
         self._server.stdin.write(json.dumps(plan) + "\n")
         self._server.stdin.flush()
         return [int(process) for process in json.loads(self._server.stdout.readline())]
@@ -113,7 +119,9 @@ class Running:
     def _gather_forks(self, folder: Path) -> None:
         for rank, process in enumerate(self.roots):
             if "py-spy" in self.draw.evidence and _lives(process):
-                done = subprocess.run(["py-spy", "dump", "--pid", str(process)], capture_output=True, timeout=20, check=False)
+                done = subprocess.run(
+                    ["py-spy", "dump", "--pid", str(process)], capture_output=True, timeout=20, check=False
+                )
                 if done.stdout:
                     _write(folder / "stacks" / f"rank_{rank}.txt", done.stdout)
             elif "faulthandler" in self.draw.evidence and _lives(process):
@@ -190,7 +198,10 @@ def make(draw: Draw, python: Path, case: Path, forks: Forks) -> None:
             running.end()
         if draw.evidence == "dumps alone":
             shutil.rmtree(case / "evidence" / "stacks", ignore_errors=True)
-        _write(case / "case.json", json.dumps(asdict(draw) | {"dead": dead, "told": draw.told(dead)}, indent=1).encode() + b"\n")
+        _write(
+            case / "case.json",
+            json.dumps(asdict(draw) | {"dead": dead, "told": draw.told(dead)}, indent=1).encode() + b"\n",
+        )
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -226,9 +237,11 @@ def main() -> None:
         began = time.monotonic()
         try:
             make(draw, options.python.absolute(), options.folder / draw.name, forks)
-            print(f"{draw.name}: {draw.ranks} ranks, {draw.launcher}, {time.monotonic() - began:.0f} s", flush=True)
+            told = f"{draw.name}: {draw.ranks} ranks, {draw.launcher}, {time.monotonic() - began:.0f} s"
         except NoHang as reason:
-            print(f"no hang: {reason}", flush=True)
+            told = f"no hang: {reason}"
+        sys.stdout.write(told + "\n")
+        sys.stdout.flush()
     forks.end()
 
 

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from torchtriage.domain.evidence import Call, RankDump
+from torchtriage.engine import Engine
+from torchtriage.evidence.call_order import departures
+from torchtriage.evidence.collective_words import CollectiveWords
+from torchtriage.evidence.flight_recorder import read_dump
+from torchtriage.evidence.wait_for import hang_of
+
+STEP = ("small@data", "large@data", "loss@world")
+SIZES = {"small": [16], "large": [64, 4], "loss": [1], "other": [7]}
+
+
+@pytest.fixture(scope="module")
+def words(engine: Engine) -> CollectiveWords:
+    return CollectiveWords(engine.knowledge.vocabulary)
+
+
+def dump(rank: int, calls: Sequence[str], over: bool = False) -> RankDump:
+    """-> what Gloo's recorder leaves of a rank that made these calls and waits in the last one, unless that is `over`."""
+    counts: dict[str, int] = {}
+    entries = []
+    for at, call in enumerate(calls):
+        name, _, group = call.partition("@")
+        counts[group] = counts.get(group, 0) + 1
+        entries.append({
+            "process_group": [group, "default_pg" if group == "world" else group.partition("-")[0]],
+            "collective_seq_id": counts[group], "profiling_name": "gloo:all_reduce", "input_sizes": [SIZES[name]],
+            "state": "scheduled", "retired": over or at < len(calls) - 1, "time_created_ns": at,
+        })  # fmt: skip
+    return read_dump(json.dumps({"pg_config": {}, "entries": entries}).encode(), f"dump_{rank}", rank + 1, rank)
+
+
+def form(call: Call) -> str:
+    return f"{call.operation} {call.sizes}"
+
+
+def of(*ranks: Sequence[str]) -> dict[int, RankDump]:
+    return {rank: dump(rank, calls) for rank, calls in enumerate(ranks)}
+
+
+def test_a_rank_that_skipped_a_call_left_the_order() -> None:
+    usual = [*STEP, "small@data"]
+    [(rank, left)] = departures(of(usual, usual, [*STEP, "large@data"]), form).items()
+    assert (rank, left.own.sizes, left.theirs.sizes) == (2, "[[64, 4]]", "[[16]]")
+
+
+def test_of_groups_of_the_same_ranks_the_rank_in_the_other_one_left(words: CollectiveWords) -> None:
+    """The rank waits in a call too many of one group, all others in another group: each waits for the other."""
+    usual = [*STEP, *STEP]
+    hang = hang_of(of(usual, [*STEP, "small@data", "large@data", "other@data"], usual, usual), words)
+    assert hang is not None
+    assert (hang.kind, hang.suspects, hang.other_group) == ("other-call", (1,), "data")
+
+
+def test_a_rank_that_is_only_behind_did_not_leave() -> None:
+    assert departures(of([*STEP, "small@data"], [*STEP, "small@data"], STEP, STEP[:1]), form) == {}
+
+
+def test_ranks_that_differ_all_the_time_have_programs_of_their_own() -> None:
+    first, last = ["small@data", "loss@world"] * 6, ["small@data", "large@data"] * 6
+    assert departures(of(first, last, last, last), form) == {}
+
+
+def test_where_as_many_did_one_as_the_other_nobody_left() -> None:
+    usual, other = [*STEP, "small@data"], [*STEP, "large@data"]
+    assert departures(of(usual, usual, other, other), form) == {}
+
+
+def test_a_call_that_another_rank_made_too_outweighs_one_that_none_made() -> None:
+    """Rank 0 waits in a pair, to which rank 2 does not belong; only with rank 1 does it disagree."""
+    before = ["small@pair", "small@data", "large@data"]
+    dumps = of([*before, "large@pair"], [*before, "small@data"], [*before[1:], "small@data"])
+    assert list(departures(dumps, form)) == [0]
+
+
+def test_a_dead_rank_is_named_and_not_its_peer_that_raised(words: CollectiveWords) -> None:
+    """Rank 0 is dead; rank 1, its only peer in a pair, left its call there with an exception and is missed elsewhere."""
+    step = "small@data"
+    dumps = {
+        1: dump(1, [step, "small@pair-0"], over=True),
+        2: dump(2, [step, "small@pair-1", step]),
+        3: dump(3, [step, "small@pair-1", step]),
+    }
+    hang = hang_of(dumps, words)
+    assert hang is not None
+    assert (hang.kind, hang.suspects) == ("absent", (0,))
+
+
+def test_where_two_disagree_a_rank_without_a_dump_is_not_to_blame(words: CollectiveWords) -> None:
+    """Gloo aborts the rank that receives too much, which did nothing wrong."""
+    hang = hang_of({0: dump(0, [*STEP, "large@data"]), 1: dump(1, [*STEP, "small@data"], over=True)}, words, 3)
+    assert hang is not None
+    assert (hang.kind, hang.suspects) == ("crossed", ())
+
+
+def test_the_states_of_all_ranks_are_told(words: CollectiveWords) -> None:
+    usual = [*STEP, "small@data"]
+    hang = hang_of(of(usual, usual, STEP, usual) | {2: dump(2, STEP, over=True)}, words, doing={2: "read (data.py:7)"})
+    assert hang is not None
+    told = [(str(state.ranks), state.kind, state.call, state.group, str(state.waits_for)) for state in hang.states]
+    assert told == [("2", "missing", "all_reduce 1", "default_pg", ""), ("0-1,3", "waits", "all_reduce 3", "data", "2")]
+    assert hang.states[0].doing == "read (data.py:7)"
+    assert hang.states[0].suspect
