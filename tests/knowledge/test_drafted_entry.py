@@ -66,7 +66,11 @@ def test_its_file_is_an_entry_without_problems(tmp_path: Path, cache: Path) -> N
         ({"says_en": "word " * 36}, "says_en", "says 36 words"),
         ({"steps": (DraftStep(),) * 3}, "step1_en", "at least one step"),
         ({"steps": (DraftStep(), DraftStep("word " * 21), DraftStep())}, "step2_en", "a step of 21 words"),
-        ({"steps": (DraftStep(), DraftStep(), DraftStep("Look.", "看。", "ls {code}"))}, "step3_run", "not a single word"),
+        (
+            {"steps": (DraftStep(), DraftStep(), DraftStep("Look.", "看。", "ls {code}"))},
+            "step3_run",
+            "not a single word",
+        ),
         ({"steps": (DraftStep("", "看。", ""), DraftStep(), DraftStep())}, "step1_en", "this is missing"),
         ({"source": "ourdata"}, "source", "no version or date"),
         ({"source": ""}, "source", "this is missing"),
