@@ -24,7 +24,7 @@ JAMMED = 'Traceback (most recent call last):\n  File "/work/train.py", line 7, i
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 PAGES = ("/connect", "/connect?from=curl", "/incidents", "/incidents/values", "/incidents?cluster=blue&outcome=explained", "/incidents?user=nobody", "/groups", "/groups/1",
          "/groups?status=resolved", "/unexplained", "/drafts", "/drafts/new?group=2", "/dashboard", "/dashboard?days=365",
-         "/dashboard?since=2020-01-01&until=2020-01-02", "/decisions", "/decisions?grade=wrong", "/hosts", "/hosts/gpu-7", "/hosts?host=no", "/settings",
+         "/dashboard?since=2020-01-01&until=2020-01-02", "/decisions", "/decisions?grade=wrong", "/alerts", "/alerts?state=failed", "/drafts/new?group=1&case=1", "/hosts", "/hosts/gpu-7", "/hosts?host=no", "/settings",
          "/retriage")  # fmt: skip
 
 
@@ -327,6 +327,24 @@ def test_it_all_works_without_script(browser: Browser, filled: LiveServer) -> No
         page.locator("input.pick").first.check()
         page.locator("button[value=retriage]").click()
         page.wait_for_url(re.compile("/retriage$"))
+
+
+@pytest.mark.slow
+def test_a_theme_is_chosen_in_the_footer_and_stays(browser: Browser, filled: LiveServer) -> None:
+    ground = "() => getComputedStyle(document.body).backgroundColor"
+    with browser.new_context(color_scheme="light") as context:
+        page = context.new_page()
+        page.goto(f"{filled.url}/groups?status=open")
+        assert page.evaluate(ground) == "rgb(255, 255, 255)"
+        page.get_by_role("button", name="Dark").click()
+        page.wait_for_url(re.compile(r"/groups\?status=open$"))
+        page.locator("html[data-theme=dark]").wait_for()
+        assert page.evaluate(ground) == "rgb(19, 22, 26)"
+        page.goto(f"{filled.url}/incidents")
+        assert page.evaluate(ground) == "rgb(19, 22, 26)"
+        page.get_by_role("button", name="System").click()
+        page.locator("html:not([data-theme])").wait_for()
+        assert page.evaluate(ground) == "rgb(255, 255, 255)"
 
 
 @pytest.mark.slow
