@@ -228,7 +228,14 @@ _DIGEST = "0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d"
 @pytest.mark.parametrize("prefix", ["", "[rank3]: "])
 @pytest.mark.parametrize("opening", ['"credentials": {', "tokens = {", "secrets {", "hub_tokens: ["])
 def test_a_group_of_secrets_in_brackets_goes_until_it_ends(prefix: str, opening: str) -> None:
-    lines = [opening, f'  "hub" = "{_DIGEST}",', '  "user": "ann",', f'  "request_id": "{_DIGEST[::-1]}"', "}", f"run: {_DIGEST}"]
+    lines = [
+        opening,
+        f'  "hub" = "{_DIGEST}",',
+        '  "user": "ann",',
+        f'  "request_id": "{_DIGEST[::-1]}"',
+        "}",
+        f"run: {_DIGEST}",
+    ]
     cleaned = _clean([prefix + line for line in lines])
     assert cleaned[1] == f'{prefix}  "hub" = "[redacted:secret]",'
     assert cleaned[2:4] == [prefix + line for line in lines[2:4]]
@@ -248,5 +255,12 @@ def test_what_terraform_says_below_the_name_of_a_secret_goes() -> None:
 
 
 def test_a_value_goes_that_php_prints_below_its_name() -> None:
-    lines = ["array(2) {", '  ["password"]=>', '  string(9) "orchid551"', '  ["path"]=>', '  string(9) "orchid552"', "}"]
+    lines = [
+        "array(2) {",
+        '  ["password"]=>',
+        '  string(9) "orchid551"',
+        '  ["path"]=>',
+        '  string(9) "orchid552"',
+        "}",
+    ]
     assert _clean(lines) == [line.replace("orchid551", "[redacted:secret]") for line in lines]

@@ -40,6 +40,20 @@ STAYS = {
         "smtp.c:1006",
         "vault generate-root",
     ],
+    "rare_tools": [
+        "# stunnel psk",
+        "# chap-secrets",
+        "[smtp.corp",
+        "localclient:",
+        'encrypt = "',
+        "pulumi config set",
+        "rollbar.init",
+        "gotify push",
+        "schtasks",
+        "virsh secret",
+        "maas login",
+        "signal-cli",
+    ],
     "other_tools": ["frpc:", "https://aip.baidubce.com", "enroot import", "beegfs:"],
 }
 DAMAGED = ["auth.login('kerberos'", "run_20260301T101010Z_gpu07"]

@@ -37,7 +37,7 @@ AROUND: dict[str, Callable[[str], str]] = {
 }
 _BEHIND = {
     "piped": " | docker login --password-stdin",
-    "login": "@data.internal",
+    "login": "@data.internal:1521",
     "address": "@data.internal:5432",
     "before": " is the password",
     "percent": "%40db",

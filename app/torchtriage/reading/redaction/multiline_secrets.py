@@ -33,8 +33,9 @@ _MEMBER = lazy_regex(
 )
 _FIRST_QUOTE = lazy_regex(rb"[^\"'\n]*(?=[\"'])")
 _WRAPPED = lazy_regex(rb"([\"'])([^\"'\n]{6,400})\1[,)}\]]")
-# As PHP prints a value, below its name.
-_TYPED = lazy_regex(rb"[^\n\"']{0,80}(?:string|str|text|bytes)\(\d{1,6}\)[ ]?[\"']([^\"'\n]{1,400})[\"']")
+_VALUE = lazy_regex(rb"(?i)\b(?:value|default|data|plaintext)[\"']?[ ]?[:=]")
+# As PHP and R print a value, below its name.
+_TYPED = lazy_regex(rb"[^\n\"']{0,80}(?:(?:string|str|text|bytes)\(\d{1,6}\)|\[1\])[ ]?[\"']([^\"'\n]{1,400})[\"']")
 _NO_VALUE = lazy_regex(rb"[A-Za-z_]\w*=[^=]|[^A-Za-z0-9]+\Z")  # an assignment, a line that is drawn
 _OUT = lazy_regex(rb"Out\[0+\]:\Z")  # before what a notebook answers, its digits as zeros
 
@@ -189,9 +190,24 @@ class _Mapping(Begun):
 
     def _member(self, line: bytes) -> Sequence[Span]:
         found = _MEMBER.match(line, len(self.prefix))
-        if found is None or not is_secret(found[1], self._doubt, False) or is_open(line, found.start(1)):
+        if found is None or not self._believes(found[1]) or is_open(line, found.start(1)):
             return ()
         return ((found.start(1), found.end(1), "secret"),)
+
+    def _believes(self, value: bytes) -> bool:
+        return is_secret(value, self._doubt, False)
+
+
+class _Object(_Mapping):
+    """An object that is named as a secret, of which the value is one."""
+
+    __slots__ = ()
+
+    def _member(self, line: bytes) -> Sequence[Span]:
+        return super()._member(line) if _VALUE.search(line) else ()
+
+    def _believes(self, value: bytes) -> bool:
+        return is_chosen(value) or super()._believes(value)
 
 
 class _Section(_Mapping):
@@ -271,5 +287,6 @@ _OPENED: dict[str, Callable[[bytes], list[Begun]]] = {
     "last cell of passwords": lambda line: _last_cell(line, 1),
     "mapping": lambda line: [_Mapping(line, 2)],
     "manifest": lambda line: [_Mapping(line, 3)],
+    "object": lambda line: [_Object(line, 1)],
     "section": lambda line: [_Section(line, 2)],
 }

@@ -434,6 +434,7 @@ def _quoted(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
 
 def _chosen(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     end = end_of(data, start, quote)
+    end -= 2 * data.endswith((b"\\r", b"\\n"), start, end)
     return (start, end, kind) if is_chosen_in_prose(data[start:end]) else None
 
 
@@ -568,6 +569,7 @@ def _rules() -> list[_Rule]:
         _Begins("label", openings["decodes"]),
         _Begins("mapping", openings["mapping"]),
         _Begins("mapping", openings["resource"]),
+        _Begins("object", openings["object"]),
         _Begins("section", openings["section"]),
         _Begins("manifest", openings["manifest"]),
         _Opening(openings["name"]),
