@@ -44,6 +44,7 @@ STAYS = {
         "# stunnel psk",
         "# chap-secrets",
         "[smtp.corp",
+        "IMAPAccount",
         "localclient:",
         'encrypt = "',
         "pulumi config set",

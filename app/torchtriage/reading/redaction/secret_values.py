@@ -145,7 +145,9 @@ def end_of_line(data: bytes, start: int, quote: bytes) -> int:
 # What stands in a secret's place: nothing, a word of prose, a variable, code, a path, what was masked already.
 _PLACEHOLDER = lazy_regex(
     lambda: (
-        rb"(?i)(?:" + words("placeholder") + rb"|[*x.\xe2\x80\xa2#?_-]{2,}|[*.#?_-]|\d{1,3}|.*\*{3}.*|\{?\[?redacted\b.*"
+        rb"(?i)(?:"
+        + words("placeholder")
+        + rb"|[*x.\xe2\x80\xa2#?_-]{2,}|[*.#?_-]|\d{1,3}|.*\*{3}.*|\{?\[?redacted\b.*"
         rb"|[a-z_]+=(?-i:True|False|None|[\d.]+)"  # an argument
         rb"|<[a-z/|\xe2-\xef][^<>\d]*>?|<\w+_\d+>|\[[a-z_ -]*\]?|\(.{0,2}|\([a-z -]*\)?|\$\{.*|\$\(.*|\$\d|\$(?-i:[a-z_]+|[A-Z_][A-Z0-9_]*)"
         rb"|\{\w*\}?|\{\{(?:[\w .|\"$:=,()\[\]'-]*\}\}.*)?|\{[\"'].*|\{\w+[:=].*|\[[\"'{(\d].*|%\(\w*\)?s?|%[sdr]|%\w+%|`.*|!\w*|@\w+@|\|[-+]?|>[-+]?|-+|&\w+;.*)"
