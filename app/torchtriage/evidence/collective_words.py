@@ -11,6 +11,7 @@ import re2
 from torchtriage.domain.vocabulary import Vocabulary
 
 _FRAMES, _OPERATIONS = "collective-frames", "collective-operations"
+_MOST_KEPT = 1000  # names of operations
 _NEEDS_ALL, _EVEN = "needs-all", "even"
 
 
@@ -30,7 +31,17 @@ class CollectiveWords:
 
     def is_even(self, operation: str) -> bool:
         """-> whether it takes the same sizes on every rank."""
-        return bool(self._operations[_EVEN].search(operation))
+        known = self._even.get(operation)
+        if known is None:
+            known = bool(self._operations[_EVEN].search(operation))
+            if len(self._even) < _MOST_KEPT:
+                self._even[operation] = known
+        return known
+
+    @cached_property
+    def _even(self) -> dict[str, bool]:
+        """What is asked of each call of each rank, though there are few operations."""
+        return {}
 
     @cached_property
     def _frames(self) -> Any:

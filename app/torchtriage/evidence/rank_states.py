@@ -38,7 +38,7 @@ def states_of(
         told = (f"{call.operation} {call.sequence}", group, call.where) if call else (None, None, None)
         ranks, missing = folded.setdefault((kind, *told, stack), ([], set()))
         ranks.append(rank)
-        missing.add(others)
+        missing.add(() if rank in suspects and suspects.issuperset(others) else others)
     found = [
         RankState(
             RankSet.of(ranks), kind, call, group, RankSet.of(chain.from_iterable(missing)), where, stack,
@@ -48,5 +48,5 @@ def states_of(
     ]  # fmt: skip
     found.sort(key=lambda state: (not state.suspect, -len(state.ranks)))
     kept, rest = found[:_MOST], found[_MOST:]
-    others = (RankState(RankSet.of(rank for state in rest for rank in state.ranks), "others"),) if rest else ()
-    return (*kept, *others)
+    left_over = RankState(RankSet.of(rank for state in rest for rank in state.ranks), "others")
+    return (*kept, left_over) if rest else tuple(kept)

@@ -1,8 +1,9 @@
-# mypy: ignore-errors
 """The program of each rank: a training loop on the CPU with Gloo, in which the ranks at fault do something else at one
-step. `HANG` holds the plan as JSON: kind, at_fault, step, layout, asynchronous, and the folder for what it writes. Without RANK it waits for plans on its
-standard input, and forks their ranks.
+step. `HANG` holds the plan as JSON: kind, at_fault, step, layout, asynchronous, and the folder for what it writes.
+Without RANK it waits for plans on its standard input, and forks their ranks.
 """
+
+# mypy: ignore-errors
 
 import ctypes
 import faulthandler
