@@ -13,8 +13,8 @@ from torchtriage.domain.evidence import Evidence, Hang, RankDump, RankStack, Sou
 from torchtriage.evidence import flight_recorder, nccl_ras, stacks
 from torchtriage.evidence.collective_words import CollectiveWords
 from torchtriage.evidence.flight_recorder import newest_of_each_rank, read_dump
-from torchtriage.evidence.reports.readers import MOST_BYTES, READERS
 from torchtriage.evidence.rank_states import states_of
+from torchtriage.evidence.reports.readers import MOST_BYTES, READERS
 from torchtriage.evidence.stacks import doing, elsewhere, is_stack_alone, read_stack
 from torchtriage.evidence.wait_for import hang_of
 from torchtriage.lazy_regex import lazy_regex

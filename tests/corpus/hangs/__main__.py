@@ -1,6 +1,6 @@
 """Makes real hangs into a folder outside the repository.
 
-    python -m tests.corpus.hangs FOLDER --python VENV/bin/python [--count 220] [--seed 1] [--part 1/2] [--only WORDS]
+    python -m tests.corpus.hangs FOLDER --python VENV/bin/python [--count 228] [--seed 1] [--part 1/2] [--only WORDS]
 
 The Python given must have torch, and py-spy beside it. Each hang gets a folder with `evidence/`, what was gathered, and
 `case.json`. A run that did not hang is told, and no case. The same seed draws the same hangs; `--part` makes some of them,
@@ -65,7 +65,7 @@ class Forks:
     def end(self) -> None:
         """Ends it; its ranks have ended."""
         self._server.kill()
-        self._server.wait()
+        self._server.communicate()
 
 
 @dataclass
@@ -224,7 +224,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--python", type=Path, default=Path(sys.executable))
-    parser.add_argument("--count", type=int, default=220)
+    parser.add_argument("--count", type=int, default=228)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--part", default="1/1")
     parser.add_argument("--only", nargs="*", default=())
