@@ -113,6 +113,7 @@ DO = "en: 'Fill tube {tube} before the next run.'"
          "Fill tube"),
         ("tube (?P<tube>\\d+) of", "tube (?P<tube>\\d+ of)", "because a value in it is not a plain word", "Fill tube"),
         (DO, "en: 'Fill tube {tubes}.'", "nothing fills the slot {tubes}", "Fill tube"),
+        (DO, "en: 'Fill tube {tube_2}.'", "{tube_2} is not a slot", "Fill tube"),
         ("{frames: ", "{frame: ", "no fact is called 'frame', so the condition never holds", "    when: {frames"),
         ("    search_in: exception\n    says", "    search_in: exception\n    when: {words: '\\w'}\n    says",
          "the condition holds for any text and fills no slot", "says: {en: 'Tube"),

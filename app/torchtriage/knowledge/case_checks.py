@@ -25,6 +25,7 @@ LEFT = "TODO"  # what a new entry or case still has to say
 _VERSION = lazy_regex(r"(?<![\w.])[vr]?\d")  # of a package, or a date
 _CODE = lazy_regex(r"`[^`]*`")
 _SLOT_NAME = lazy_regex(r"[a-z_]+")
+_NO_SLOT = lazy_regex(r"\{[a-z_]*\d\w*\}")
 _PLACEHOLDER = lazy_regex(
     r"<[a-z][\w .-]*>|(?<![\w$%{-])(?:HOST|PORT|NODE|JOB|JOBID|REPO|PEER_ADDRESS|ORG/MODEL)(?![\w=])|/?path/to\b|…"
 )
@@ -192,6 +193,8 @@ def _slots(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tuple[Pl
             for name in sorted(slots(template)):
                 if not fills(name, entry, case, facts):
                     yield (*place, lang), f"nothing fills the slot {{{name}}}"
+            for name in _NO_SLOT.findall(template):
+                yield (*place, lang), f"{name} is not a slot: a slot has only small letters and _"
     for number, step in enumerate(case.steps):
         for name in sorted(slots(step.run or "")):
             at: Place = ("do", number, "run")

@@ -39,13 +39,18 @@ def test_the_difference_of_two_numbers(other: str) -> None:
     assert computed_values({"have": "8192", other: "8192"}) == {}
 
 
+@pytest.mark.parametrize(
+    ("have", "surplus"), [("8", {"difference": "4", "surplus": "4"}), ("1", {"difference": "3"}), ("4", {})]
+)
+def test_more_than_what_was_wanted(have: str, surplus: dict[str, str]) -> None:
+    assert computed_values({"have": have, "want": "4"}) == surplus
+
+
 @pytest.mark.parametrize(("written", "nearest"), [("cosin", {"nearest_choice": "cosine"}), ("zzz", {}), ("linear", {})])
 def test_the_choice_that_a_word_is_spelled_like(written: str, nearest: dict[str, str]) -> None:
     assert computed_values({"written": written, "choices": "['cosine', 'linear']"}) == nearest
 
 
-@pytest.mark.parametrize(
-    ("product", "third"), [("256", {"third_factor": "8"}), ("250", {}), ("0", {}), ("x", {})]
-)
+@pytest.mark.parametrize(("product", "third"), [("256", {"third_factor": "8"}), ("250", {}), ("0", {}), ("x", {})])
 def test_the_factor_that_a_product_lacks(product: str, third: dict[str, str]) -> None:
     assert computed_values({"product": product, "factor": "4", "other_factor": "8"}) == third

@@ -17,9 +17,9 @@ _NUMBER = lazy_regex(r"\d{1,18}")
 def computed_values(values: Mapping[str, str]) -> dict[str, str]:
     """`dividend` and `divisor` tell `multiple_below` and `multiple_above`, the multiples of the divisor beside the
     dividend, and `divisor_below` and `divisor_above`, the dividend's own divisors beside the divisor, where it is no
-    multiple. `have` and `limit`, or `have` and `want`, tell `difference`. `product`, `factor`
-    and `other_factor` tell `third_factor`, which makes the product of the three right. `written` and `choices` tell
-    `nearest_choice`, what a mistyped word can mean."""
+    multiple. `have` and `limit`, or `have` and `want`, tell `difference`; `surplus` is that of a `have` above `want`.
+    `product`, `factor` and `other_factor` tell `third_factor`, which makes the product of the three right. `written`
+    and `choices` tell `nearest_choice`, what a mistyped word can mean."""
     told: dict[str, str] = {}
     dividend, divisor = _number(values, "dividend"), _number(values, "divisor")
     if dividend and divisor and dividend % divisor:
@@ -30,6 +30,8 @@ def computed_values(values: Mapping[str, str]) -> dict[str, str]:
     other = _number(values, "limit") or _number(values, "want")
     if have is not None and other is not None and have != other:
         told["difference"] = str(abs(have - other))
+        if have > other and "want" in values:
+            told["surplus"] = told["difference"]
     factors = (_number(values, "factor") or 0) * (_number(values, "other_factor") or 0)
     product = _number(values, "product")
     if factors and product and product % factors == 0:

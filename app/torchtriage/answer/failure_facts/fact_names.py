@@ -75,6 +75,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "divisor_below": Meaning("the next divisor of `{dividend}` below `{divisor}`", None, "10"),
     "divisor_above": Meaning("the next one above it", None, "20"),
     "difference": Meaning("`{have}` less `{limit}` or `{want}`, without the sign", None, "293"),
+    "surplus": Meaning("the same, if `{have}` is more than `{want}`", None, "4"),
     "third_factor": Meaning("what `{factor}` × `{other_factor}` lacks to be `{product}`", None, "8"),
     "nearest_choice": Meaning("the one of `{choices}` that `{written}` is spelled like", None, "cosine"),
     # code_line
