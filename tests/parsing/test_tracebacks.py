@@ -402,7 +402,10 @@ def test_what_raised_is_code_also_where_the_indents_were_lost() -> None:
 @pytest.mark.parametrize(
     ("below", "code"),
     [
-        ("image_id = self.name2id[paths[i][len(self.prefix):]]", "image_id = self.name2id[paths[i][len(self.prefix):]]"),
+        (
+            "image_id = self.name2id[paths[i][len(self.prefix):]]",
+            "image_id = self.name2id[paths[i][len(self.prefix):]]",
+        ),
         ("self.call_hook('after_train_epoch')", "self.call_hook('after_train_epoch')"),
         ("return loss / count", "return loss / count"),
         ("**self.eval_kwargs)", "**self.eval_kwargs)"),
@@ -412,7 +415,9 @@ def test_what_raised_is_code_also_where_the_indents_were_lost() -> None:
     ],
 )
 def test_code_right_below_its_frame_where_the_indents_were_lost(below: str, code: str) -> None:
-    (event,) = read(["Traceback (most recent call last):", 'File "/job/a.py", line 3, in check', below, "KeyError: 'x'"])
+    (event,) = read(
+        ["Traceback (most recent call last):", 'File "/job/a.py", line 3, in check', below, "KeyError: 'x'"]
+    )
     assert event.exception is not None
     assert event.exception.frames[-1].code == code
 

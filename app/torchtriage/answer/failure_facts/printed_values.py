@@ -101,7 +101,14 @@ def _last(
             value = next((told[kind] for kind in _KINDS if told.get(kind) is not None), "")
             usage = value == name.upper()  # [--local_rank LOCAL_RANK]
             port = found[0].endswith(f":{value}") and value.isdecimal() and value in message  # master-0:29500
-            if value and not usage and not _IDENTITY.fullmatch(value) and not port and "[redacted" not in value and not value.endswith(("...", "-")):
+            if (
+                value
+                and not usage
+                and not _IDENTITY.fullmatch(value)
+                and not port
+                and "[redacted" not in value
+                and not value.endswith(("...", "-"))
+            ):
                 values.setdefault(told["parent"] or "", _Printed(name, _plain(value), line))
         if values and shapes:
             break
