@@ -240,7 +240,9 @@ def test_a_case_is_added_to_an_entry_that_ships_and_taken_out_again(client: Test
     assert 'name="owner" value=' in form
     assert 'id="d-owner"' not in form
     kept = client.post("/drafts", data=CASE | {"action": "save", "incident": incident.rpartition("/")[2]}).text
-    assert "No problems." in kept
+    assert '<p class="count">No problems.</p>' in kept
+    near = client.post("/drafts", data=CASE | {"action": "check", "near_miss": CASE["sign"]}).text
+    assert re.search(r'id="w-near_miss"[^>]*><li>the sign is found in it', near)
     assert client.get("/drafts/1.yaml").text.startswith("adds_to: usage.python-error\ncases:\n")
     client.post("/drafts/1/back-test", data={"action": "start"})
     assert finished(client, "1")["counts"] == {"refines": 1}

@@ -18,7 +18,7 @@ def adds_cases(source: bytes) -> bool:
 
 def with_cases(entry: Entry, added: Entry) -> Entry:
     """-> the entry with the cases of `added` before its own, so that the first that holds is one of them. All else is
-    the entry's, as it is today."""
+    the entry's, as it is today: what is no example of the case can be one of the entry."""
     own = tuple(sign for sign, case in zip(entry.signs, entry.case_of_signs, strict=True) if case is None)
     cased = [(sign, case) for sign, case in zip(entry.signs, entry.case_of_signs, strict=True) if case is not None]
     more = len(added.cases)
@@ -27,7 +27,6 @@ def with_cases(entry: Entry, added: Entry) -> Entry:
         cases=(*added.cases, *entry.cases),
         signs=(*own, *added.signs, *(sign for sign, _ in cased)),
         case_of_signs=(*(None for _ in own), *added.case_of_signs, *(case + more for _, case in cased)),
-        no_match_examples=(*entry.no_match_examples, *added.no_match_examples),
     )
 
 

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import re2
 import yaml
 from pydantic import ValidationError
 
@@ -23,7 +24,7 @@ from torchtriage.knowledge.checks import problems_of
 from torchtriage.knowledge.new_entry import block_text, case_name, is_entry_id, single_quoted
 from torchtriage.knowledge.schema import AddedCases, EntryForm
 from torchtriage.knowledge.yaml_positions import Loader
-from torchtriage.matching.patterns import regex_of
+from torchtriage.matching.patterns import refused_by_re2, regex_of
 
 _ADVICE = {"no": "fix-first", "yes": "retry", "once": "retry"}
 _ONE_FIELD = {"id": "entry", "area": "entry", "kind": "kind", "owner": "owner", "examples": "near_miss"}
@@ -112,6 +113,7 @@ def check_draft(draft: Draft, knowledge: KnowledgeBase, cache: Path | None, take
         told = (FieldProblem(_field(draft, found["loc"]), found["msg"]) for found in error.errors(include_url=False))
         return DraftCheck((*problems, *(problem for problem in told if problem.field not in _fields(problems))))
     together = with_entry(knowledge, entry)
+    problems += _found_near(draft, entry)
     found, spoken = problems_of(together, together.entries[entry.id], cache)
     for problem in filter(_of_addition, found) if entry.addition else found:
         field = _field(draft, problem.place)
@@ -128,11 +130,16 @@ def check_draft(draft: Draft, knowledge: KnowledgeBase, cache: Path | None, take
     return replace(_said(entry, verdict) if verdict else DraftCheck(), problems=tuple(problems))
 
 
+def _found_near(draft: Draft, entry: Entry) -> Iterator[FieldProblem]:
+    """Yields what is wrong with the near miss of an added case, which the entry itself may well explain."""
+    signs = [sign for sign in signs_of(entry) if entry.addition and not refused_by_re2(sign)]
+    if any(re2.compile(f"(?m){sign}").search(draft.near_miss) for sign in signs):
+        yield FieldProblem("near_miss", "the sign is found in it")
+
+
 def _of_addition(problem: Problem) -> bool:
     """-> whether a problem of an entry with an added case is the case's: its own, or that another loses its example."""
-    return problem.place[:2] == ("cases", 0) or (
-        problem.place[:1] in (("cases",), ("examples",)) and not problem.lesser
-    )
+    return problem.place[:2] == ("cases", 0) or (problem.place[:1] == ("cases",) and not problem.lesser)
 
 
 def _said(entry: Entry, verdict: Verdict) -> DraftCheck:

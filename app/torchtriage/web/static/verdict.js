@@ -160,7 +160,7 @@ if (form) {
   });
   addEventListener("pageshow", () => end(problem.textContent));
 
-  // Ctrl+Enter hands in. What is pasted outside of a field goes into the box; files are handed in, as when they are dropped.
+  // What is pasted outside of a field goes into the box; files are handed in.
   const box = form.querySelector("#pasted");
   form.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || button.disabled) return;
