@@ -1,7 +1,7 @@
 """Takes secrets out of text that is shown or kept: the value goes, what told of it stays, and the mark says its kind.
 
 Hyperscan tells where each secret was recognized, in one pass; a log without any goes by uncopied. From there the secret is
-read to its end. What goes on over lines, a private key or a block of YAML, is followed in `secret_lines`.
+read to its end. What goes on over lines, a private key or a block of YAML, is followed in `multiline_secrets`.
 """
 
 from __future__ import annotations
@@ -477,7 +477,7 @@ def _before(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
 
 
 def _opened_by(found: re.Match[bytes], kind: str) -> str:
-    """-> what begins with a name that has nothing more on its line, as `secret_lines` calls it."""
+    """-> what begins with a name that has nothing more on its line, as `multiline_secrets` calls it."""
     if found["cell"] is not None:
         if found["cell"].strip(b" \r"):
             return "table"
