@@ -109,7 +109,7 @@ def every_route(routes: Iterable[Any]) -> Iterator[tuple[str, str]]:
 
 def test_no_page_is_forgotten_and_nothing_is_changed_for_another_site(guarded: TestClient) -> None:
     open_to_all = {"/healthz", "/readyz", "/client.py", "/openapi.json", "/login", "/logout"}
-    open_to_all |= {"/login/oidc", "/login/oidc/callback"}
+    open_to_all |= {"/login/oidc", "/login/oidc/callback", "/theme"}
     known = sorted(every_route(guarded.app.routes))  # type: ignore[attr-defined]
     assert {("GET", "/settings"), ("POST", "/mcp"), ("DELETE", "/api/v1/incidents/{incident}")} <= set(known)
     for method, path in known:

@@ -254,6 +254,6 @@ def test_a_case_is_added_to_an_entry_that_ships_and_taken_out_again(client: Test
     assert answered["root_cause"]["entry"] == "usage.python-error"
     assert answered["answer"]["case"] == "frobnicator-state"
     assert CASE["says_en"] in answered["answer"]["says"]
-    assert "It says nothing yet." in moved(client, "undo")
+    assert "It is not in use yet." in moved(client, "undo")
     after = client.get(f"/api/v1{handed_in(client, KEY_ERROR + 'once more')}").json()["verdict"]
     assert after["answer"]["case"] == before["answer"]["case"]

@@ -35,7 +35,7 @@ def test_a_huge_divisor_is_not_tried() -> None:
 
 @pytest.mark.parametrize("other", ["limit", "want"])
 def test_the_difference_of_two_numbers(other: str) -> None:
-    assert computed_values({"have": "9,000", other: "8192"}) == {"difference": "808"}
+    assert computed_values({"have": "9,000", other: "8192"})["difference"] == "808"
     assert computed_values({"have": "8192", other: "8192"}) == {}
 
 
