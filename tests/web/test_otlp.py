@@ -43,6 +43,13 @@ def test_records_without_a_job_are_a_partial_success(client: TestClient) -> None
     assert gathered(client)[0]["lines"] == 1
 
 
+def test_a_record_that_we_sent_ourselves_makes_no_incident(client: TestClient) -> None:
+    own = record("Rank 3 ran out of memory.", torchtriage__incident="17", torchtriage__job__id="4711")
+    answer = client.post(ADDRESS, content=request(resource({"service.name": "torchtriage"}, own)), headers=JSON)
+    assert answer.json()["partialSuccess"]["rejectedLogRecords"] == "1"
+    assert gathered(client) == []
+
+
 @pytest.mark.parametrize("body", [b"{}", b'{"resourceLogs": []}', request(resource(pod(0)))])
 def test_an_empty_request_is_a_success(client: TestClient, body: bytes) -> None:
     assert client.post(ADDRESS, content=body, headers=JSON).json() == {}

@@ -14,6 +14,7 @@ from torchtriage.chat.github import GitHub
 from torchtriage.chat.issue_tracker import IssueTracker
 from torchtriage.chat.jira import Jira
 from torchtriage.chat.mail import Mail, Server
+from torchtriage.chat.otlp import OtlpEndpoint, OtlpLogs
 from torchtriage.chat.outbound_http import Outgoing
 from torchtriage.chat.slack_api import SlackApi
 from torchtriage.chat.webhook import Webhook
@@ -97,6 +98,7 @@ def _sender(options: ChannelOptions, settings: Settings, outgoing: Outgoing, sla
             options.secret,
             options.user,
         ),
+        "otlp": lambda: OtlpLogs(OtlpEndpoint(outgoing, options.url, options.headers)),
         "github": lambda: GitHub(outgoing, options.repo, settings.github_token, settings.github_api_url),
         "jira": lambda: Jira(
             outgoing,

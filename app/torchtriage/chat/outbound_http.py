@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -25,7 +25,7 @@ _SECONDS = 15
 _LIFTED = "TRIAGE_ALLOW_PRIVATE_CALLS lifts that"
 _MOST = 1 << 20  # bytes of an answer that are read
 _REDIRECTS = {301, 302, 303, 307, 308}
-_PASSING = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
+_PASSING = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +144,16 @@ class Outgoing:
         return found
 
 
-def refuse(answer: Answer, who: str, why: str = "") -> None:
-    """Raises Undelivered for an answer that is no 2xx; `why` is what it says, where its body is not just that."""
+def refuse(answer: Answer, who: str, why: str = "", passing: Collection[int] = _PASSING) -> None:
+    """Raises Undelivered for an answer that is no 2xx; `why` is what it says, where its body is not just that. The
+    states in `passing` can go away."""
     if answer.status // 100 == 2:
         return
     told = why[:200] or answer.body[:200].decode("utf-8", "replace")
     said = "".join(char for char in told if char.isprintable())
-    passing = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status in _PASSING
-    wait = retry_after(answer.headers.get("retry-after", "")) if passing else None
-    raise Undelivered(f"{who} answered {answer.status}: {said or 'nothing'}", passing, wait)
+    later = answer.status in passing
+    wait = retry_after(answer.headers.get("retry-after", "")) if later else None
+    raise Undelivered(f"{who} answered {answer.status}: {said or 'nothing'}", later, wait)
 
 
 def _onward(url: str, status: int, headers: Mapping[str, str]) -> str | None:

@@ -21,6 +21,7 @@ class NoticeKind(StrEnum):
     COUNT = "count"  # the number of its incidents did
     REPEAT = "repeat"  # one more incident: counters of messages that were sent are set
     STATUS = "status"  # somebody resolved or ignored the group, or opened it again
+    INCIDENT = "incident"  # an incident with its verdict, for channels that record each of them
     ISSUE = "issue"  # somebody wants an issue about the group
     ANSWER = "answer"  # somebody handed this log in and waits for the answer
     TEST = "test"

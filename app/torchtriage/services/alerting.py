@@ -29,6 +29,7 @@ def put_notices(session: Session, service: Service, incident_id: str) -> None:
     if incident.group is None:
         return
     group = groups.read(session, incident.group.id)
+    _put_record(session, service, incident, group)
     if _is_wanted(service, group, now):
         over = _passed(session, service, group)
         kind = _kind(incident, group, over)
@@ -95,10 +96,24 @@ def _put(
 ) -> None:
     """The alert goes where the rules say, and where an issue about the group is already."""
     known = service.channels.hearing(NoticeKind.STATUS).intersection(alerts.channels_with_thread(session, group.id))
-    routed = service.channels.routes.to(_facts(service, incident))
+    records = service.channels.hearing(NoticeKind.INCIDENT)
+    routed = [name for name in service.channels.routes.to(_facts(service, incident)) if name not in records]
     for channel in dict.fromkeys([*routed, *sorted(known)]):
         wanted = Wanted(f"incident {incident.id} {kind} {channel}", kind, channel, incident.id, group.id, over)
         outbox.put(session, wanted, datetime.now(UTC), HELD if group.provisional else 0)
+
+
+def _put_record(session: Session, service: Service, incident: Incident, group: Group) -> None:
+    """Every incident goes to channels that record them, once; of a run that had not ended, once more when it has."""
+    records = service.channels.hearing(NoticeKind.INCIDENT)
+    if not records:
+        return
+    again = " provisional" if incident.verdict and incident.verdict.provisional else ""
+    for channel in service.channels.routes.to(_facts(service, incident)):
+        if channel in records:
+            key = f"incident {incident.id} {NoticeKind.INCIDENT} {channel}{again}"
+            wanted = Wanted(key, NoticeKind.INCIDENT, channel, incident.id, group.id)
+            outbox.put(session, wanted, datetime.now(UTC))
 
 
 def _facts(service: Service, incident: Incident) -> dict[str, str | None]:

@@ -13,6 +13,7 @@ from torchtriage.services.firing_alerts import send_firing_again
 from torchtriage.services.gathered_logs import report_due
 from torchtriage.services.heartbeats import UPKEEP
 from torchtriage.services.learned_knowledge import adopt_learned
+from torchtriage.services.otlp_metrics import OtlpMetrics
 from torchtriage.services.outbox import forget_sent
 from torchtriage.services.retention import Clock, forget_old
 from torchtriage.services.service import Service, put_what_waits
@@ -35,6 +36,7 @@ class Maintenance:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._clock = Clock()
+        self._metrics = OtlpMetrics(service)
         self._known = service.knowledge.digest
         self._succession: FingerprintUpgrade | None = None
         self._forget_at = self._look_at = self._alert_at = time.monotonic()
@@ -57,8 +59,9 @@ class Maintenance:
     def turn(self) -> None:
         """Takes entries into use that people approved on another server, and counts those that are tracked; looks at
         the folders of knowledge; puts what waits into the queue where something went wrong; makes incidents of jobs
-        whose logs came in pieces; tells Alertmanagers what fires, every five minutes; forgets what is old, every hour;
-        lets the database look at how its tables are filled, and removes stored logs without an incident, every day.
+        whose logs came in pieces; sends metrics to an OTLP endpoint; tells Alertmanagers what fires, every five
+        minutes; forgets what is old, every hour; lets the database look at how its tables are filled, and removes
+        stored logs without an incident, every day.
         Raises StorageUnavailable."""
         self._adopt_learned()
         self._settle_learned()
@@ -66,6 +69,7 @@ class Maintenance:
         self._service.counters.knowledge_broken(bool(self._service.folders.look().problems))
         put_what_waits(self._service)
         report_due(self._service)
+        self._metrics.send()
         if time.monotonic() >= self._alert_at:
             self._alert_at = time.monotonic() + _ALERTING
             send_firing_again(self._service)

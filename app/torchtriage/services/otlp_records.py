@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from torchtriage.chat.otlp import INCIDENT
 from torchtriage.domain.gathered_log import JobPiece, StreamPiece
 from torchtriage.domain.incident import Job
 from torchtriage.domain.vocabulary import Vocabulary
@@ -40,7 +41,7 @@ class ResourceLogs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """The pieces by job, and how many records could not be told apart: those that name no job."""
+    """The pieces by job, and how many records are no part of any: those that name no job, or that we sent ourselves."""
 
     pieces: tuple[JobPiece, ...]
     rejected: int
@@ -80,7 +81,7 @@ def sort_records(resources: Iterable[ResourceLogs], vocabulary: Vocabulary) -> S
         for record in resource.records:
             own = names.known.intersection(record.attributes)
             origin = names.origin({**resource.attributes, **record.attributes}) if own else plain
-            if origin is None:
+            if origin is None or INCIDENT in record.attributes:  # an incident of ours must not become another
                 rejected += 1
                 continue
             log = jobs.setdefault(origin.key, _JobLog(origin.job))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
@@ -12,14 +13,22 @@ _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300)
 
 
 class Counters:
-    """`registry` holds them all; nothing is shared with another service in the same process."""
+    """`registry` holds them all; nothing is shared with another service in the same process. `began` is since when they
+    count, in nanoseconds since 1970."""
 
     def __init__(self) -> None:
+        self.began = time.time_ns()
         self.registry = CollectorRegistry()
         self._accepted = Counter("torchtriage_accepted", "Incidents that were accepted", registry=self.registry)
         self._failed = Counter("torchtriage_failed", "Incidents that could not be triaged", registry=self.registry)
         self._triaged = Counter(
             "torchtriage_triaged", "Incidents that were triaged", ["outcome", "entry"], registry=self.registry
+        )
+        self._gpu_hours = Counter(
+            "torchtriage_gpu_hours_lost",
+            "GPU hours that the triaged incidents lost",
+            ["outcome", "entry"],
+            registry=self.registry,
         )
         self._seconds = Histogram(
             "torchtriage_triage_seconds",
@@ -71,5 +80,8 @@ class Counters:
             self.held_back[what] = why
 
     def triaged(self, summary: VerdictSummary, seconds: float) -> None:
-        self._triaged.labels(summary.outcome, summary.entry or "").inc()
+        labels = summary.outcome, summary.entry or ""
+        self._triaged.labels(*labels).inc()
+        if summary.gpu_hours:
+            self._gpu_hours.labels(*labels).inc(summary.gpu_hours)
         self._seconds.observe(seconds)

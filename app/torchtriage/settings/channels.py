@@ -32,6 +32,7 @@ KINDS = {
     "email": ("to",),
     "apprise": ("urls",),
     "alertmanager": ("url", "user", "secret"),
+    "otlp": ("url", "headers"),
     "github": ("repo",),
     "jira": ("project", "type"),
 }
@@ -52,6 +53,7 @@ class ChannelOptions:
     to: tuple[str, ...] = ()
     urls: tuple[str, ...] = field(default=(), repr=False)
     user: str = ""
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     repo: str = ""
     project: str = ""
     type: str = "Bug"
@@ -124,6 +126,9 @@ def _of_settings(settings: Settings) -> list[ChannelOptions]:
         )
         if settings.alertmanager_url
         else None,
+        ChannelOptions("otlp", "otlp", settings.otlp_endpoint, headers=settings.otlp_headers)
+        if settings.otlp_endpoint
+        else None,
         ChannelOptions("github", "github", repo=settings.github_repo) if settings.github_repo else None,
         ChannelOptions("jira", "jira", project=settings.jira_project, type=settings.jira_type)
         if settings.jira_project
@@ -172,9 +177,10 @@ def _channel(name: str, given: Any, settings: Settings) -> ChannelOptions:
         raise ValueError(f"{where}: it needs {PREFIX}JIRA_URL and {PREFIX}JIRA_TOKEN")
     if "url" in values and not values["url"][0].startswith(("https://", "http://")):
         raise ValueError(f"{where}: url does not begin with https://")
-    single = {key: value[0] for key, value in values.items() if key not in ("to", "urls")}
+    single = {key: value[0] for key, value in values.items() if key not in ("to", "urls", "headers")}
     several = {key: value for key, value in values.items() if key in ("to", "urls")}
-    return ChannelOptions(name=name, kind=kind, **single, **several)  # type: ignore[arg-type]
+    headers = value_parsers.headers(",".join(values.get("headers", ())))
+    return ChannelOptions(name=name, kind=kind, headers=headers, **single, **several)  # type: ignore[arg-type]
 
 
 def _rule(number: int, given: Any, channels: dict[str, ChannelOptions]) -> Rule:

@@ -25,6 +25,7 @@ _SHOWN = {  # in the docs
     "alert_gpu_hours": "100,1000,10000",
     "otlp_job_bytes": "64MiB",
     "otlp_total_bytes": "2GiB",
+    "otlp_metrics": "yes",
     "alertmanager_labels": "severity=warning",
     "allow_private_calls": "no",
 }
@@ -271,6 +272,20 @@ class Settings:
         64 * 2**20, value_parsers.size, "The most of a job's log that is gathered: its beginning and its latest lines."
     )
     otlp_total_bytes: int = option(2 * 2**30, value_parsers.size, "The most that is gathered of all jobs together.")
+    otlp_endpoint: str = option(
+        "",
+        value_parsers.url("https://", "http://"),
+        "The OTLP/HTTP endpoint that receives incidents as log records, and metrics; `/v1/logs` and `/v1/metrics` are "
+        "added.",
+        secret=True,
+    )
+    otlp_headers: tuple[tuple[str, str], ...] = option(
+        (),
+        value_parsers.headers,
+        "The headers of these requests, written as in OTEL_EXPORTER_OTLP_HEADERS: `NAME=VALUE,NAME=VALUE`.",
+        secret=True,
+    )
+    otlp_metrics: bool = option(True, value_parsers.yes_or_no, "`no`: only log records are sent there, and no metrics.")
     decisions: str = option(
         "dry-run",
         value_parsers.one_of("dry-run", "enforce"),

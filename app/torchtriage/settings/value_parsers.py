@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 _SCOPES = ("submit", "read", "write", "admin")
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -82,6 +82,18 @@ def labels(text: str) -> tuple[tuple[str, str], ...]:
     if not all(re.fullmatch(r"[a-zA-Z_]\w*", name, re.ASCII) and value for name, _, value in parts):
         raise ValueError("not none, and not a comma-separated list of labels such as severity=warning,team=ml")
     return tuple((name, value) for name, _, value in parts)
+
+
+def headers(text: str) -> tuple[tuple[str, str], ...]:
+    """Of HTTP, as in OTEL_EXPORTER_OTLP_HEADERS: NAME=VALUE, parted by commas, the values percent-encoded. What is
+    wrong is not repeated: it can be a secret."""
+    parts = [part.partition("=") for part in text.split(",") if part.strip()]
+    found = tuple((name.strip(), unquote(value.strip())) for name, _, value in parts)
+    if not all(re.fullmatch(r"[!#$%&'*+.^_`|~\w-]+", name, re.ASCII) for name, _ in found):
+        raise ValueError("not a comma-separated list of headers such as api-key=…,x-team=ml")
+    if not all(re.fullmatch(r"[\x20-\x7e]+", value) for _, value in found):
+        raise ValueError("the value of a header is empty, or has characters other than those of ASCII")
+    return found
 
 
 def words(text: str) -> tuple[str, ...]:

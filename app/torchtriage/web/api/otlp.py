@@ -30,7 +30,8 @@ router = APIRouter(tags=["OpenTelemetry"])
 
 _LARGEST = 20 << 20  # bytes of a request, which is what the specification recommends, compressed or not
 _NO_JOB = (
-    "no attribute names a job: set torchtriage.job.id, or one of k8s.job.name, slurm.job.id, service.name and others"
+    "no attribute names a job: set torchtriage.job.id, or one of k8s.job.name, slurm.job.id, service.name and others; "
+    "or it is a record that torchtriage sent"
 )
 _SEVERAL = "a request of OTLP has one body"
 _PASSING = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
