@@ -14,6 +14,7 @@ from torchtriage.chat.github import GitHub
 from torchtriage.chat.issue_tracker import IssueTracker
 from torchtriage.chat.jira import Jira
 from torchtriage.chat.mail import Mail, Server
+from torchtriage.chat.mlflow import MLflow
 from torchtriage.chat.otlp import OtlpEndpoint, OtlpLogs
 from torchtriage.chat.outbound_http import Outgoing
 from torchtriage.chat.slack_api import SlackApi
@@ -99,6 +100,9 @@ def _sender(options: ChannelOptions, settings: Settings, outgoing: Outgoing, sla
             options.user,
         ),
         "otlp": lambda: OtlpLogs(OtlpEndpoint(outgoing, options.url, options.headers)),
+        "mlflow": lambda: MLflow(
+            outgoing, options.url, settings.mlflow_token, settings.mlflow_user, settings.mlflow_hosts
+        ),
         "github": lambda: GitHub(outgoing, options.repo, settings.github_token, settings.github_api_url),
         "jira": lambda: Jira(
             outgoing,

@@ -129,6 +129,7 @@ def _of_settings(settings: Settings) -> list[ChannelOptions]:
         ChannelOptions("otlp", "otlp", settings.otlp_endpoint, headers=settings.otlp_headers)
         if settings.otlp_endpoint
         else None,
+        ChannelOptions("mlflow", "mlflow", settings.mlflow_url) if settings.mlflow_url else None,
         ChannelOptions("github", "github", repo=settings.github_repo) if settings.github_repo else None,
         ChannelOptions("jira", "jira", project=settings.jira_project, type=settings.jira_type)
         if settings.jira_project

@@ -37,6 +37,7 @@ _NEEDS = (  # each option with another that must be set then
     ("github_repo", "github_token"),
     ("jira_project", "jira_url"),
     ("jira_project", "jira_token"),
+    ("mlflow_url", "mlflow_token"),
     ("oidc_issuer", "oidc_client_id"),
     ("oidc_issuer", "public_url"),
 )
@@ -286,6 +287,20 @@ class Settings:
         secret=True,
     )
     otlp_metrics: bool = option(True, value_parsers.yes_or_no, "`no`: only log records are sent there, and no metrics.")
+    mlflow_url: str = option(
+        "",
+        value_parsers.url("https://", "http://"),
+        "The MLflow tracking server on whose runs failures are tagged, where a log names its run.",
+    )
+    mlflow_user: str = option(
+        "", str.strip, "The user of its basic authentication; empty: the token is a bearer token."
+    )
+    mlflow_token: str = option(
+        "", str.strip, "The password of that user, or a bearer token, which may edit runs.", secret=True
+    )
+    mlflow_hosts: tuple[str, ...] = option(
+        (), value_parsers.hosts, "Other host names of that server, separated by commas, as logs may print them."
+    )
     decisions: str = option(
         "dry-run",
         value_parsers.one_of("dry-run", "enforce"),

@@ -96,6 +96,13 @@ def headers(text: str) -> tuple[tuple[str, str], ...]:
     return found
 
 
+def hosts(text: str) -> tuple[str, ...]:
+    parts = [part.strip().lower() for part in text.split(",") if part.strip()]
+    if not all(re.fullmatch(r"[a-z0-9_][a-z0-9_.-]*", part) for part in parts):
+        raise ValueError("not a comma-separated list of host names such as mlflow.train.svc,mlflow.example.org")
+    return tuple(parts)
+
+
 def words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 

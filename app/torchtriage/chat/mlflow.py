@@ -1,0 +1,87 @@
+"""Tags on a failed run in MLflow, by the REST API of its tracking server, where the log says which run it is."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+from urllib.parse import urlsplit
+
+from torchtriage.chat.outbound_http import Answer, Outgoing, refuse
+from torchtriage.chat.sanitize import plain
+from torchtriage.domain.notice import Notice, NoticeKind, Thread
+
+_RUN, _PAGE = "mlflow_run_id", "mlflow_run_url"  # facts of the log
+_API = "/api/2.0/mlflow"
+_UNKNOWN = "unknown"
+_VALUE = 400  # characters; MLflow takes 5000 bytes
+
+
+class MLflow:
+    """`url` is that of the tracking server. `user` is that of basic authentication, with `token` as its password;
+    without one the token is a bearer token. `hosts` are other names of that server, as logs may print them.
+
+    Every tag is set each time, so the run has those of its latest incident, however often one is sent.
+    """
+
+    pace = 0.0
+    hears = frozenset({NoticeKind.INCIDENT})
+
+    def __init__(self, outgoing: Outgoing, url: str, token: str, user: str = "", hosts: tuple[str, ...] = ()) -> None:
+        self._outgoing = outgoing
+        self._url = url.rstrip("/") + _API
+        self._hosts = {urlsplit(url).hostname, *hosts}
+        pair = base64.b64encode(f"{user}:{token}".encode()).decode()
+        self._headers = {
+            "Content-Type": "application/json",
+            "Authorization": f"Basic {pair}" if user else f"Bearer {token}",
+        }
+
+    def send(self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None) -> None:
+        """Does nothing where the log names no run, several, or one of a server that is not this one. Raises
+        Undelivered."""
+        if notice.kind is NoticeKind.TEST:
+            self._taken(self._post("experiments/search", {"max_results": 1}))
+            return
+        run = self._run_of(notice)
+        if run is None:
+            return
+        for name, value in _tags(notice).items():
+            answer = self._post("runs/set-tag", {"run_id": run, "key": name, "value": value})
+            if answer.json().get("error_code") == "RESOURCE_DOES_NOT_EXIST":
+                return  # the run is of another server, or was deleted
+            self._taken(answer)
+
+    def _run_of(self, notice: Notice) -> str | None:
+        verdict: dict[str, Any] = (notice.document.get("incident") or {}).get("verdict") or {}
+        facts = [(fact["name"], str(fact["value"])) for fact in verdict.get("facts") or ()]
+        runs = {value for name, value in facts if name == _RUN}
+        hosts = {_host(value) for name, value in facts if name == _PAGE}
+        return runs.pop() if len(runs) == 1 and hosts <= self._hosts else None
+
+    def _post(self, path: str, request: dict[str, Any]) -> Answer:
+        return self._outgoing.call("POST", f"{self._url}/{path}", request, self._headers)
+
+    def _taken(self, answer: Answer) -> None:
+        refuse(answer, "MLflow", str(answer.json().get("message") or ""))
+
+
+def _tags(notice: Notice) -> dict[str, str]:
+    """-> all tags; those of an earlier incident must not stay, so what is not known has a value too."""
+    root: dict[str, Any] = notice.document["incident"]["verdict"].get("root_cause") or {}
+    screen = notice.screen
+    found = {
+        "outcome": notice.outcome,
+        "entry": notice.entry,
+        "confidence": root.get("confidence"),
+        "retry": screen.retry if screen else None,
+        "summary": (screen.what if screen else "") or notice.title,
+        "incident": notice.url,
+    }
+    return {f"torchtriage.{name}": plain(value or "", _VALUE) or _UNKNOWN for name, value in found.items()}
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
