@@ -188,6 +188,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
             dingtalk_webhook_url=f"{url}/dingtalk",
             wecom_webhook_url=f"{url}/wecom",
             webhook_url=f"{url}/webhook",
+            otlp_endpoint=f"{url}/otlp",
             llm_url=f"{url}/v1",
             llm_model="m-1",
         )
@@ -343,6 +344,7 @@ def test_no_secret_leaves_for_a_chat_a_webhook_or_a_model(place: Place) -> None:
         "/dingtalk",
         "/wecom",
         "/webhook",
+        "/otlp/v1/logs",
         "/v1/chat/completions",
     }
     for path in ("/webhook", "/v1/chat/completions"):

@@ -26,7 +26,7 @@ class Counters:
         )
         self._gpu_hours = Counter(
             "torchtriage_gpu_hours_lost",
-            "GPU hours that the triaged incidents lost",
+            "GPU hours that triaged runs lost, of those that ended",
             ["outcome", "entry"],
             registry=self.registry,
         )
@@ -79,9 +79,10 @@ class Counters:
         if count:
             self.held_back[what] = why
 
-    def triaged(self, summary: VerdictSummary, seconds: float) -> None:
+    def triaged(self, summary: VerdictSummary, seconds: float, provisional: bool) -> None:
+        """The hours of a provisional verdict are not counted: they are in those of the one that replaces it."""
         labels = summary.outcome, summary.entry or ""
         self._triaged.labels(*labels).inc()
-        if summary.gpu_hours:
+        if summary.gpu_hours and not provisional:
             self._gpu_hours.labels(*labels).inc(summary.gpu_hours)
         self._seconds.observe(seconds)

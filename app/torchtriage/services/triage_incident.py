@@ -95,7 +95,7 @@ def _save(service: Service, incident_id: str, claimed: Claimed, triaged: Triaged
     replaceable = claimed.log.sha256 if claimed.job.provisional is not None else None
     found = NewVerdict(incident_id, triaged.verdict, summary, claimed.job.job_id, replaceable)
     if _patiently(lambda: service.verdict_commits.put(found, partial(_keep, service)).result()):
-        service.counters.triaged(summary, seconds)
+        service.counters.triaged(summary, seconds, triaged.verdict.provisional)
 
 
 def _keep(service: Service, found: list[NewVerdict]) -> list[bool]:
