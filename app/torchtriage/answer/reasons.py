@@ -88,12 +88,25 @@ _SAID: dict[str, tuple[str, str]] = {
         "{file} (taken for: {form}) shows {entry} in line {line}, which does not explain this failure",
         "{file}（识别为：{form}）第 {line} 行出现 {entry}，但它解释不了这个失败",
     ),
+    "clock_ahead": (
+        "the clock of {host} is {seconds} s ahead of that of {reference} ({count} common steps); "
+        "failures are ordered with this corrected",
+        "{host} 的时钟比 {reference} 快 {seconds} 秒（依据 {count} 个共同的 step），失败的先后已按此校正",
+    ),
+    "clock_behind": (
+        "the clock of {host} is {seconds} s behind that of {reference} ({count} common steps); "
+        "failures are ordered with this corrected",
+        "{host} 的时钟比 {reference} 慢 {seconds} 秒（依据 {count} 个共同的 step），失败的先后已按此校正",
+    ),
     "survived": (
         "the run continued after other alarming messages ({count}), so they were excluded",
         "另有 {count} 条信息被排除，因为之后训练仍在继续",
     ),
     "attempts": ("the first of {count} attempts; later ones ended after it", "这是 {count} 次尝试中的第一次失败"),
 }
+
+_MOST_CLOCKS = 3  # hosts whose clocks are told of
+_WHOLE_SECONDS = 10  # seconds, from which on their tenths tell nothing
 
 # How the sentence of a rule is told: of the cause itself, of what is none, of the rank.
 _RULE_FORMS = {
@@ -132,6 +145,7 @@ def because_of(choice: Choice, reading: Reading, root: RootCause, rank_rule: Ran
         *_of_reports(choice, reading),
         *_placed(choice, reading, root),
         *_missing(reading),
+        *_clocks(reading, root),
     ]
     alone = awaited(choice.root, choice.live, reading) if choice.root is not None else None
     if alone is not None and alone == root.rank:
@@ -242,6 +256,20 @@ def _of_reports(choice: Choice, reading: Reading) -> Iterator[Reason]:
     same = next((report for report in choice.reported if report.entry == root.entry), None)
     if same is not None and root not in reading.beside:
         yield Reason("report_agrees", _of_report(same, reading))
+
+
+def _clocks(reading: Reading, root: RootCause) -> Iterator[Reason]:
+    """Yields the hosts whose clocks are wrong: that of the root cause first, then those that are furthest off."""
+    far = sorted(reading.clock_offsets, key=lambda offset: (offset.host != root.host, -abs(offset.seconds)))
+    for offset in far[:_MOST_CLOCKS]:
+        seconds = abs(offset.seconds)
+        values: dict[str, Scalar] = {
+            "host": offset.host,
+            "seconds": round(seconds) if seconds >= _WHOLE_SECONDS else seconds,
+            "reference": offset.reference,
+            "count": offset.events,
+        }
+        yield Reason("clock_ahead" if offset.seconds > 0 else "clock_behind", values)
 
 
 def _of_report(report: Finding, reading: Reading) -> dict[str, Scalar]:

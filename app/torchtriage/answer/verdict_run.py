@@ -66,6 +66,7 @@ def run_facts(reading: Reading, choice: Choice) -> RunFacts:
         progress=progress_curve(reading),
         sources=reading.evidence.sources,
         waits=_waits(choice, reading),
+        clock_offsets=reading.clock_offsets,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from enum import IntEnum
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -15,7 +16,7 @@ from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.line import Position
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.reading.prefixes.times import seconds_between
+from torchtriage.reading.prefixes.times import moment, seconds_between
 
 _SPAWNED = lazy_regex(r"-- Process \d{1,6} terminated with the following error")
 _STOPPED = frozenset({-15, 143})  # SIGTERM: the agent stops the others after the first failure
@@ -165,10 +166,17 @@ def _first_of_files(findings: Iterable[Finding]) -> dict[int, Position]:
     return first
 
 
-def reported(event: Event) -> str:
+def reported(event: Event, ahead: float = 0.0) -> str:
     """-> when the process ended that a report names first, to sort by: each agent's report names one, what has no time
-    comes last. The same for all other events."""
-    return (event.time or "~") if event.source is EventSource.FIRST_FAILURE else ""
+    comes last. The same for all other events. `ahead`: seconds that the clock of its host is."""
+    if event.source is not EventSource.FIRST_FAILURE:
+        return ""
+    if event.time is None or not ahead:
+        return event.time or "~"
+    try:
+        return (moment(event.time) - timedelta(seconds=ahead)).isoformat()
+    except (ValueError, OverflowError):
+        return event.time
 
 
 def clean_up(findings: list[Finding], progress: Sequence[Position] = ()) -> dict[Finding, Rule[Finding, Ends]]:

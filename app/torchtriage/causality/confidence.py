@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from torchtriage.causality.cascade import Grade, causes, explained_by, grade
+from torchtriage.causality.clock_offsets import ahead
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.reports_beside import is_state
 from torchtriage.causality.run_reading import Reading
@@ -45,7 +46,11 @@ def score(finding: Finding, live: Iterable[Finding], reading: Reading) -> float:
         return match.score
     if is_state(finding, reading):
         return min(match.score, AT_MOST_LIKELY)
-    if _is_told(finding, reading) or not _shows_area(match, finding, live, reading) or _is_rivalled(finding, live):
+    if (
+        _is_told(finding, reading)
+        or not _shows_area(match, finding, live, reading)
+        or _is_rivalled(finding, live, reading)
+    ):
         return min(match.score, AT_MOST_LIKELY)
     return match.score
 
@@ -112,14 +117,14 @@ def _own_texts(finding: Finding) -> Iterator[str]:
     yield from (line.raw for line in finding.event.lines)
 
 
-def _is_rivalled(finding: Finding, live: tuple[Finding, ...]) -> bool:
+def _is_rivalled(finding: Finding, live: tuple[Finding, ...], reading: Reading) -> bool:
     """-> whether another failure of the attempt may as well be the cause: it is as strong or, above it, an exception
     that nobody caught; the finding's entry does not explain it; and neither the ranks nor the clock part them."""
     if len(finding.ranks) >= AGREEING_RANKS:
         return False
     known = causes((finding,))
     rivals = (other for other in live if _may_be_the_cause(other, finding) and explained_by(other, known) is None)
-    return any(not _is_alone_before(finding, rival) for rival in rivals)
+    return any(not _is_alone_before(finding, rival, reading) for rival in rivals)
 
 
 def _may_be_the_cause(other: Finding, finding: Finding) -> bool:
@@ -130,8 +135,10 @@ def _may_be_the_cause(other: Finding, finding: Finding) -> bool:
     return strength >= grade(finding) or (uncaught and other.position < finding.position)
 
 
-def _is_alone_before(finding: Finding, rival: Finding) -> bool:
-    """-> whether one rank failed long before the rival did, as the clock before both lines tells."""
+def _is_alone_before(finding: Finding, rival: Finding, reading: Reading) -> bool:
+    """-> whether one rank failed long before the rival did, as the clocks before both lines tell."""
     seconds = seconds_between(finding.event.time, rival.event.time)
     alone = len(finding.ranks) == 1 and rival.ranks and not finding.ranks & rival.ranks
-    return bool(alone) and seconds is not None and seconds >= ALONE_BEFORE
+    if seconds is None or not alone:
+        return False
+    return seconds + ahead(finding.event, reading) - ahead(rival.event, reading) >= ALONE_BEFORE

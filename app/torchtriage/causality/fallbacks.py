@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from torchtriage.causality.cascade import unexplained
+from torchtriage.causality.clock_offsets import clock_offsets
 from torchtriage.causality.file_order import in_order_of_failure, with_times_around
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.hang_evidence import with_evidence
@@ -57,7 +58,9 @@ def completed(read: ReadRuns) -> tuple[Reading, ...]:
     readings = [with_times_around(with_fallbacks(without_quotes(reading)), read.clock) for reading in read.readings]
     if len(readings) > 1 and readings[-1].is_empty:
         readings.pop()  # A launcher's banner that was written late; no run of its own.
-    last = in_order_of_failure(readings.pop(), read.clock)
+    last = readings.pop()
+    last = replace(last, clock_offsets=clock_offsets(last.environment))
+    last = in_order_of_failure(last, read.clock)
     facts = last.environment if read.launcher is None else last.environment.with_launcher(read.launcher)
     last = replace(last, environment=facts, warnings=read.warnings, evidence=read.evidence)
     last = replace(last, beside=read.beside, forms=read.forms)

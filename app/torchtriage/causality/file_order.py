@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from torchtriage.causality import lines_above
+from torchtriage.causality.clock_offsets import ahead
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.event import Event, Where
@@ -59,13 +60,14 @@ def with_times_around(reading: Reading, clock: Clock) -> Reading:
 
 
 def in_order_of_failure(reading: Reading, clock: Clock) -> Reading:
-    """-> the reading with whole files moved, so that those with failures are in the order of their first one. Without
-    times that can be compared they stay in the order of their names."""
+    """-> the reading with whole files moved, so that those with failures are in the order of their first one, by times
+    that are corrected where a host's clock is known to be wrong. Without times that can be compared they stay in the
+    order of their names."""
     failed: dict[int, list[datetime | None]] = {}
     for finding in reading.findings:
         if finding.event.where is not Where.LINE:
             for event in (finding.event, *finding.samples):
-                failed.setdefault(event.line.position.file, []).append(_moment(event, clock))
+                failed.setdefault(event.line.position.file, []).append(_moment(event, clock, reading))
     dated = {file: known for file, times in failed.items() if (known := [time for time in times if time])}
     if len(dated) < len(failed) or len({time.tzinfo is None for times in dated.values() for time in times}) > 1:
         return reading
@@ -80,12 +82,13 @@ def in_order_of_failure(reading: Reading, clock: Clock) -> Reading:
     return replace(reading, findings=findings, environment=reading.environment.moved(moved), above=above)
 
 
-def _moment(event: Event, clock: Clock) -> datetime | None:
+def _moment(event: Event, clock: Clock, reading: Reading) -> datetime | None:
     text = clock.at(event.line.position) or event.time  # The lines' clock is one for all; a report has its own.
     if text is None:
         return None
     try:
         time = datetime.fromisoformat(f"{clock.year}{text[1:]}" if text.startswith("--") else text)
+        time -= timedelta(seconds=ahead(event, reading))
         return time if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
         return None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from torchtriage.causality.cascade import Grade, grade, reported
+from torchtriage.causality.clock_offsets import ahead
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
 from torchtriage.causality.missing_ranks import awaited, missed
@@ -82,7 +83,7 @@ def place_of(finding: Finding, choice: Choice, reading: Reading, captured: str |
     if _agent_was_told(finding, choice):
         host = finding.event.host
         return (None, None, _only_host(reading) if host in (None, "localhost") else host), None
-    rank, local, host = _own(finding, choice, captured)
+    rank, local, host = _own(finding, choice, reading, captured)
     rule = None
     if rank is None:
         rank, rule = _by_rules(RANKS, replace(case, own=local))
@@ -182,14 +183,14 @@ def _of_agent(reading: Reading) -> bool:
     return reading.extractors.elastic.attempt > 0 or reading.environment.launcher not in ("srun", "python", None)
 
 
-def _own(finding: Finding, choice: Choice, captured: str | None) -> Place:
+def _own(finding: Finding, choice: Choice, reading: Reading, captured: str | None) -> Place:
     """-> what the message names, the event's own, else those of the exit status it led to."""
     event = finding.event
     rank, local, host = event.rank, event.local_rank, _carried_from(finding, choice) or event.host
     if captured is not None and captured.isdecimal() and len(captured) < 7:
         rank, local = int(captured), None if int(captured) != rank else local
     elif not (finding.ranks or rank is not None) or event.where is Where.EXIT:
-        told = _exit_of(finding, choice)
+        told = _exit_of(finding, choice, reading)
         # The launcher's own exception speaks of all processes; the report behind it names one.
         named = told is not None and told.source is EventSource.FIRST_FAILURE and event.source is EventSource.LAUNCHER
         if told is not None and (named or event.source not in _WHOLE_RUN):
@@ -199,7 +200,7 @@ def _own(finding: Finding, choice: Choice, captured: str | None) -> Place:
     return rank, local, host
 
 
-def _exit_of(finding: Finding, choice: Choice) -> Event | None:
+def _exit_of(finding: Finding, choice: Choice, reading: Reading) -> Event | None:
     """-> the exit status that belongs to a finding without a rank: of the same entry, else the first observed one."""
     exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
     same = [other.event for other in exits if other.entry == finding.entry]
@@ -211,7 +212,9 @@ def _exit_of(finding: Finding, choice: Choice) -> Event | None:
     known = [event for event in events if event.rank is not None or event.source is EventSource.ELASTIC_AGENT]
     if not same and _at_once(known) and any(_lost_a_peer(other, finding) for other in choice.live):
         return None
-    return min(known, key=lambda event: (order.index(event.source), reported(event)), default=None)
+    return min(
+        known, key=lambda event: (order.index(event.source), reported(event, ahead(event, reading))), default=None
+    )
 
 
 def _at_once(exits: list[Event]) -> bool:

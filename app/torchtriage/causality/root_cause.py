@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torchtriage.causality.cascade import Grade, clean_up, grade, reported, unexplained
+from torchtriage.causality.clock_offsets import ahead
 from torchtriage.causality.findings import Finding, that_failed
 from torchtriage.causality.missing_ranks import said_before
 from torchtriage.causality.rules import Rule, deciding
@@ -314,7 +315,7 @@ def _root_of(findings: list[Finding], reading: Reading) -> _Root:
     behind = _first_by(PRINTED_LATER, free, root.finding)
     if behind is not None:
         root = replace(root, finding=behind.finding, rules=(*root.rules, *behind.rules))
-    root = replace(root, finding=_most_telling(root.finding, findings))
+    root = replace(root, finding=_most_telling(root.finding, findings, reading))
     for rule in OF_MISSING_RANK:
         before = rule.finding(root.finding, findings, reading)
         if before is not None:
@@ -428,7 +429,7 @@ def _of_others(one: Finding, other: Finding) -> bool:
     return None not in local and local[0] != local[1]
 
 
-def _most_telling(best: Finding, findings: list[Finding]) -> Finding:
+def _most_telling(best: Finding, findings: list[Finding], reading: Reading) -> Finding:
     """-> of the findings that show the same entry, the one that tells more: a traceback beside a bare line, of the
     exit statuses in a report the one that was observed first."""
     if best.entry is None or best.event.where is Where.EXCEPTION:
@@ -439,7 +440,7 @@ def _most_telling(best: Finding, findings: list[Finding]) -> Finding:
     else:
         first = best.event.source is EventSource.OTHER_FAILURE
         telling = [other for other in same if first and other.event.source is EventSource.FIRST_FAILURE]
-        telling.sort(key=lambda other: (reported(other.event), other.position))
+        telling.sort(key=lambda other: (reported(other.event, ahead(other.event, reading)), other.position))
     return telling[0] if telling else best
 
 

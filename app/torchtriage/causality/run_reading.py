@@ -10,6 +10,7 @@ from torchtriage.causality.lines_above import Above
 from torchtriage.domain.event import Event
 from torchtriage.domain.evidence import NO_EVIDENCE, Evidence
 from torchtriage.domain.line import Line, Position
+from torchtriage.domain.verdict import ClockOffset
 from torchtriage.facts import Environment
 from torchtriage.facts.log_classifier import is_of_training
 from torchtriage.matching.matcher import Matcher
@@ -22,7 +23,8 @@ class Reading:
     """One run of a log. `paste` holds all its lines where they are few, `head` the first ones, `file_ends` the last
     ones of each file, each with whether an extractor or an entry has read it. `opening` holds the first ones that no
     extractor read, `above` those above each failure. `evidence`: what dumps and stacks show. `beside`: what tools
-    report of hosts, GPUs and the job; `forms` are those of their files, by their numbers in positions."""
+    report of hosts, GPUs and the job; `forms` are those of their files, by their numbers in positions. `clock_offsets`:
+    of hosts whose clocks are wrong."""
 
     matcher: Matcher
     findings: tuple[Finding, ...]
@@ -41,6 +43,7 @@ class Reading:
     evidence: Evidence = NO_EVIDENCE
     beside: tuple[Finding, ...] = ()
     forms: Mapping[int, FileForm] = field(default_factory=dict)
+    clock_offsets: tuple[ClockOffset, ...] = ()
 
     def with_events(self, events: Iterable[Event], instead_of: Line | None = None) -> Reading:
         """-> the reading with further events; what the line `instead_of` said goes."""

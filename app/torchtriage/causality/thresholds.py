@@ -30,6 +30,12 @@ PRINTED_BELOW_WARNING = 2  # lines; a program that prints more below its last wa
 # What tools report beside the log (reports_beside.py)
 CLOCKS_APART = 120.0  # seconds; `dmesg -T` counts from the boot, so that it can be off by more than a minute
 
+# How far the clocks of hosts are apart (clock_offsets.py)
+FEWEST_COMMON_STEPS = 5  # steps that two hosts logged; of fewer, a slow write shifts the median
+STEPS_AGREE = 1.0  # seconds from the median; all ranks end a step together, and many loggers print whole seconds
+MOST_THAT_DIFFER = 0.25  # of the common steps; where more do, the hosts do not train in step, or logs were held back
+LEAST_OFFSET = 2.0  # seconds; clocks that NTP keeps are nearer, and a line can be logged so late
+
 # Which rank it was (missing_ranks.py, rank_attribution.py)
 FEWEST_THAT_LOST_ONE = 3  # ranks that lost the same one, where nothing says how many ranks there are
 OWN_WORDS = 12  # characters of an NCCL warning that are its own, and not part of every other one

@@ -278,6 +278,18 @@ class ProgressCurve:
 
 
 @dataclass(frozen=True)
+class ClockOffset:
+    """How far the clock of `host` is ahead of that of `reference`, in seconds; below 0 it is behind. `events` is on how
+    many common steps that rests, and `spread` how many seconds these differ at most."""
+
+    host: str
+    seconds: float
+    reference: str
+    events: int
+    spread: float
+
+
+@dataclass(frozen=True)
 class RunFacts:
     """What the log says about the run itself; None where it does not.
 
@@ -286,6 +298,7 @@ class RunFacts:
     last line that tells one. `checkpoints` are the newest that were written before the root cause, `checkpoint` is the
     last of them. `progress` is how the run went on, of the rank that tells the most. `last_progress` is how far each
     rank came, told of short logs only, and `host_ranks` which ranks ran on a host, as far as lines tell.
+    `clock_offsets` are those of hosts whose clocks are known to be wrong against most others'.
     `suspect_ranks` are held responsible, by dumps, stacks or the log; empty where that is not known. `sources` is what
     each file was taken for. `waits` is where the ranks stand in a hang, as dumps, stacks and reports show it.
     """
@@ -310,6 +323,7 @@ class RunFacts:
     suspect_ranks: tuple[int, ...] = ()
     sources: tuple[Source, ...] = ()
     waits: tuple[RankState, ...] = ()
+    clock_offsets: tuple[ClockOffset, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from torchtriage.domain.event import Event
 from torchtriage.domain.host import host_name
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts import progress, versions
+from torchtriage.facts.host_steps import HostSteps
 from torchtriage.facts.line_facts import ENOUGH_OF_FIELD, LONGEST, LineSigns, Told
 from torchtriage.facts.line_forms import KeptLines
 from torchtriage.facts.phases import Phases, Steps
@@ -65,6 +66,7 @@ class Environment:
     values: dict[str, list[FactValue]] = field(default_factory=dict)  # of each line fact the newest, by its name
     told: KeptLines = field(default_factory=KeptLines)  # lines to be read where the run failed
     spread: SpreadLines = field(default_factory=SpreadLines)  # lines of progress from the first to the last
+    host_steps: HostSteps = field(default_factory=HostSteps)  # the first lines of progress of each host
     _progressed_of: dict[int, Line] = field(default_factory=dict)  # the last line of progress of each rank
     _newest: deque[Line] = field(default_factory=lambda: deque(maxlen=_MOST_PROGRESS))  # of those of any rank
     _earlier: list[Line] = field(default_factory=list)  # the same of attempts before
@@ -193,6 +195,7 @@ class Environment:
         self._steps.add(lines)
         self._keep(lines)
         self.spread.add(lines)
+        self.host_steps.add(lines)
         for line in lines:
             if self._phases.go_on(line):
                 break
@@ -348,6 +351,7 @@ class Environment:
         if line.number:
             self._keep([line])
             self.spread.add([line])
+            self.host_steps.add([line])
         if phase is None:
             self._phases.go_on(line)
 

@@ -132,6 +132,12 @@ def step(text: str) -> int | None:
     return int(bars[-1]) if bars else None
 
 
+def epoch(text: str) -> str | None:
+    """-> the last epoch that a text with progress tells, as it writes it."""
+    numbers = _EPOCH.findall(text)
+    return numbers[-1] if numbers else None
+
+
 def _full(text: str) -> str | None:
     """-> what precedes a bar that is full; None for another line. The next one is another epoch's."""
     found = _FULL_BAR.match(newest(text))

@@ -17,7 +17,7 @@ from torchtriage.answer.brief.words import WORDS
 from torchtriage.domain.entry import Language
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line
-from torchtriage.domain.verdict import Evidence, RootCause, Verdict
+from torchtriage.domain.verdict import ClockOffset, Evidence, RootCause, Verdict
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.redaction.encoded_secrets import redact_encoded
 from torchtriage.reading.reread_lines import SeenAgain, Span, Wanted, joined
@@ -28,6 +28,7 @@ _MARGIN = 70  # lines above a span that are read too: a private key is known by 
 _MARKS = 40  # of ranks, whose lines are read
 _TELLING_RANKS = 8  # that failed first, are missing or silent, whose own files are read
 _EVIDENCE, _NEIGHBOUR, _TEXT = 700, 200, 240  # characters of a line
+_CLOCKS = 3  # hosts whose clocks are told of
 _ITEMS = 8  # hosts, versions and so on in one line
 _REASONS = 4
 _ALIKE = 80  # characters by which a line of the file is known for the evidence
@@ -185,6 +186,8 @@ def _run(verdict: Verdict, words: Words) -> Iterator[str]:
             yield f"- {' · '.join(told)}"
     if versions := run.versions_inferred | run.versions:
         yield f"- {_some([f'{name} {version}' for name, version in versions.items()], words)}"
+    for offset in sorted(run.clock_offsets, key=lambda offset: -abs(offset.seconds))[:_CLOCKS]:
+        yield f"- {plain(_clock(offset, words), 300)}"
     if saved := run.checkpoint:
         step = f"{words['step']} {saved.step}" if saved.step is not None else None
         told = [
@@ -193,6 +196,14 @@ def _run(verdict: Verdict, words: Words) -> Iterator[str]:
         ]
         yield f"- {words['checkpoint']}{words['colon']}{' · '.join(told)}"
     yield f"- {size}"
+
+
+def _clock(offset: ClockOffset, words: Words) -> str:
+    """-> the sentence of a host's clock that is wrong."""
+    said = words["clock_ahead" if offset.seconds > 0 else "clock_behind"]
+    return said.format(
+        host=offset.host, seconds=f"{abs(offset.seconds):.1f}", reference=offset.reference, count=offset.events
+    )
 
 
 def _some(names: tuple[str, ...] | list[str], words: Words) -> str:

@@ -47,6 +47,14 @@ _BOTH: dict[str, tuple[str, str]] = {
     "launcher": ("launcher", "启动器"),
     "world_size": ("world size", "world size"),
     "hosts": ("hosts", "主机"),
+    "clock_ahead": (
+        "clock of {host}: {seconds} s ahead of {reference} ({count} common steps)",
+        "{host} 的时钟比 {reference} 快 {seconds} 秒（{count} 个共同的 step）",
+    ),
+    "clock_behind": (
+        "clock of {host}: {seconds} s behind {reference} ({count} common steps)",
+        "{host} 的时钟比 {reference} 慢 {seconds} 秒（{count} 个共同的 step）",
+    ),
     "attempts": ("attempts", "尝试次数"),
     "phase": ("phase", "阶段"),
     "step": ("step", "step"),

@@ -84,7 +84,10 @@ def _of_marks(failure: Failure, name: str, marks: Iterable[RankMark], without: f
 
 
 def _spread(failure: Failure) -> Iterator[Fact]:
-    """Yields how many seconds lie between the first and the last rank that failed on its own."""
+    """Yields how many seconds lie between the first and the last rank that failed on its own, where the clocks of their
+    hosts can be compared."""
+    if failure.reading.clock_offsets:
+        return
     span, places = failure.reading.environment.span, failure.finding.places.values()
     told = [span.dated(place.time) for place in places]
     others = [mark for mark in failure.marks if mark.kind == "failed"]
