@@ -1,16 +1,21 @@
 """How far the clocks of hosts are apart, by the steps that they log together, and what follows for the first failure."""
 
+import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from tests.evidence.reports import DMESG
 from tests.logs import agent, report, text, traceback
+from torchtriage.answer.brief.brief import brief, wanted_lines
 from torchtriage.answer.reasons import tell
 from torchtriage.domain.verdict import ClockOffset, Verdict
 from torchtriage.engine import Engine
+from torchtriage.reading.reread_lines import look_again
 from torchtriage.reading.sources import from_bytes, open_path
+from torchtriage.storage.verdict_json import from_stored, to_stored
 
 BEGIN = datetime(2026, 5, 1, 9, 0, 0)
 STEPS = 12
@@ -109,6 +114,20 @@ def test_the_process_that_agents_saw_end_first_is_named_by_corrected_times(engin
     assert (verdict.root_cause.rank, verdict.root_cause.host) == (2, "gpu-7")
 
 
+@pytest.mark.parametrize(("skew", "failed", "entry"), [(200.0, 300.0, "xid.79"), (0.0, 100.0, "nccl.remote-error")])
+def test_what_the_kernel_reports_is_compared_by_corrected_times(
+    engine: Engine, tmp_path: Path, skew: float, failed: float, entry: str
+) -> None:
+    """Both reports are 190 s later than the failure by their own clock; one of these clocks is 200 s ahead."""
+    lost = "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely."
+    hosts = {"gpu-3": [*trained([0], steps=31), *raised(f"torch.distributed.DistBackendError: {lost}", 0, failed)]}
+    time = (BEGIN + timedelta(seconds=failed + 190)).ctime()
+    (tmp_path / "dmesg.gpu-7.txt").write_text(DMESG.format(time=time))
+    verdict = triage(engine, tmp_path, {**hosts, "gpu-7": trained([1], skew, steps=31)})
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.entry == entry
+
+
 def test_whole_seconds_and_one_late_line_leave_the_offset(engine: Engine, tmp_path: Path) -> None:
     own = [line[:19] + line[23:] for line in trained([1], -3.6, late=lambda step: 40.0 if step == 4 else 0.37)]
     verdict = triage(engine, tmp_path, {"gpu-1": [line[:19] + line[23:] for line in trained([0])], "gpu-2": own})
@@ -156,9 +175,20 @@ def test_the_first_steps_of_a_long_run_are_enough(engine: Engine, tmp_path: Path
     assert 5 <= count <= 64
 
 
-def test_a_verdict_without_offsets_is_read(engine: Engine, tmp_path: Path) -> None:
+def test_the_brief_tells_of_it(engine: Engine, tmp_path: Path) -> None:
+    hosts = {"gpu-1": trained([0]), "gpu-2": [*trained([1], 41.0), *raised("KeyError: 'image'", 1, 200.0)]}
+    verdict = triage(engine, tmp_path, hosts)
+    seen = look_again(open_path(tmp_path), wanted_lines(verdict))
+    assert "- clock of gpu-2: 41.0 s ahead of gpu-1 (12 common steps)" in brief(verdict, seen).text
+    assert "gpu-2 的时钟比 gpu-1 快 41.0 秒（12 个共同的 step）" in brief(verdict, seen, "zh").text
+
+
+def test_it_is_stored_and_older_verdicts_are_read(engine: Engine, tmp_path: Path) -> None:
     verdict = triage(engine, tmp_path, {"gpu-1": trained([0]), "gpu-2": trained([1], 41.0)})
     assert verdict.run.clock_offsets == (ClockOffset("gpu-2", 41.0, "gpu-1", STEPS, 0.0),)
-    assert verdict.as_dict()["run"]["clock_offsets"] == [
-        {"host": "gpu-2", "seconds": 41.0, "reference": "gpu-1", "events": STEPS, "spread": 0.0}
-    ]
+    stored = json.loads(json.dumps(to_stored(verdict)))
+    told = {"host": "gpu-2", "seconds": 41.0, "reference": "gpu-1", "events": STEPS, "spread": 0.0}
+    assert stored["run"]["clock_offsets"] == [told]
+    assert from_stored(stored) == verdict
+    del stored["run"]["clock_offsets"]
+    assert from_stored(stored).run.clock_offsets == ()

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 
 from fastapi.testclient import TestClient
 
 from tests.evidence.simulated import simulated
+from tests.logs import text
 from tests.services.logs import tar
 from tests.web.test_api_incidents import SLOW, URL
 
@@ -43,3 +45,18 @@ def test_the_page_of_the_incident_says_whom_to_look_at(both: TestClient) -> None
     assert f"Rank {bad} never entered" in page
     assert '<dt translate="no">flight recorder</dt>' in page
     assert "nccl_trace_rank_0</code>" in page
+
+
+def test_the_page_says_which_clock_is_wrong(both: TestClient) -> None:
+    def log(rank: int, skew: int) -> bytes:
+        begin = datetime(2026, 5, 1, 9, 0, skew)
+        times = [(begin + timedelta(seconds=10 * step)).isoformat(" ") for step in range(9)]
+        return text([f"{time} INFO [rank {rank}] step {step} loss 0.5" for step, time in enumerate(times)])
+
+    archive = tar({"logs/gpu-3.log": log(0, 0), "logs/gpu-7.log": log(1, 41)})
+    found = both.post(URL, content=archive, params=SLOW, headers={"content-type": "application/gzip"}).json()
+    page = f"/incidents/{found['id']}"
+    said = both.get(page).text
+    assert "gpu-7: 41.0 s ahead of gpu-3" in said
+    assert "By 9 common steps, which differ by 0.0 s" in said
+    assert "gpu-7：比 gpu-3 快 41.0 秒" in both.get(page, headers={"accept-language": "zh"}).text

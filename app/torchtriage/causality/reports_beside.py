@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from torchtriage.causality.cascade import Grade, explains, grade
+from torchtriage.causality.clock_offsets import ahead
 from torchtriage.causality.ending import ending
 from torchtriage.causality.findings import Finding, that_failed
 from torchtriage.causality.root_cause import Choice
@@ -46,9 +47,15 @@ class Beside:
 
     @property
     def after_the_failure(self) -> Seconds | None:
-        """From the failure that the log shows to the report; None where the clocks do not tell."""
-        failed = _time_of(self.root) if self.root is not None else None
-        return self._between(failed, self.report.event.time)
+        """From the failure that the log shows to the report, with what is known of their hosts' clocks corrected; None
+        where the clocks do not tell."""
+        root, report = self.root, self.report.event
+        seconds = self._between(_time_of(root), report.time) if root is not None else None
+        if root is None or seconds is None:
+            return seconds
+        own = ahead(report, self.reading) if not self.of_the_job else 0.0  # A scheduler has a clock of its own.
+        shift = ahead(root.event, self.reading) - own
+        return Seconds(seconds.least + shift, seconds.most + shift)
 
     @property
     def before_the_run(self) -> Seconds | None:
