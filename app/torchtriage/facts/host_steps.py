@@ -9,14 +9,14 @@ from torchtriage.domain.host import host_name
 from torchtriage.domain.line import Line
 from torchtriage.facts import progress
 
-_OF_EACH = 64  # first lines kept of one host or rank in one file
+_OF_EACH = 64  # first lines kept of one rank or host in one file
 _MOST = 4096  # lines kept of a run
 _FEW = 16  # lines; so many of which none is kept show that a file tells nothing more
 
-_NO_HOST = (None, "localhost")
 
 Step = tuple[int, str | None, int | None]  # attempt, epoch, step
 StepTimes = dict[Step, str]
+_Writer = tuple[int, str | None, int | None]  # file, host, rank
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class HostSteps:
     """Feed it lines of progress, those of one file together; it keeps the first ones with a time."""
 
     lines: list[Line] = field(default_factory=list)
-    _kept: dict[tuple[int, str | int | None], int] = field(default_factory=dict)
+    _kept: dict[_Writer, int] = field(default_factory=dict)
     _read: int = -1  # the file of which no more lines are looked at
 
     def add(self, lines: Sequence[Line]) -> None:
@@ -35,7 +35,7 @@ class HostSteps:
         before = len(self.lines)
         for line in lines:
             if line.time is not None:
-                writer = file, line.rank if line.host is None else line.host
+                writer = file, line.host, line.rank
                 kept = self._kept.get(writer, 0)
                 if kept < _OF_EACH:
                     self._kept[writer] = kept + 1
@@ -45,25 +45,39 @@ class HostSteps:
 
     def times(self, host_of: Mapping[int, str]) -> dict[str, StepTimes]:
         """-> the time at which each host logged each step first, where several hosts did. `host_of`: of a rank."""
-        placed = [(host, line) for line in self.lines if (host := host_of_line(line, host_of)) not in _NO_HOST]
-        if len({host for host, _ in placed}) < 2:
+        by_host: dict[str, dict[_Writer, list[Line]]] = {}
+        for line in self.lines:
+            host = host_of_line(line, host_of)
+            if host is not None and host != "localhost":
+                writer = line.position.file, host, _rank(line)
+                by_host.setdefault(host, {}).setdefault(writer, []).append(line)
+        if len(by_host) < 2:
             return {}
-        found: dict[str, StepTimes] = {}
-        for host, line in placed:
-            text = progress.newest(line.text)
-            epoch, step = progress.epoch(text), progress.step(text)
-            if line.time is None or (epoch is None and step is None):
-                continue
-            times, key = found.setdefault(host, {}), (line.attempt, epoch, step)
-            times[key] = min(line.time, times.get(key, line.time))
-        return found
+        # One rank speaks for its host: the one that logged the most.
+        return {host: _times(max(writers.values(), key=len)) for host, writers in by_host.items()}
+
+
+def _times(lines: Sequence[Line]) -> StepTimes:
+    """-> when each step was logged first."""
+    found: StepTimes = {}
+    for line in lines:
+        text = progress.newest(line.text)
+        epoch, step = progress.epoch(text), progress.step(text)
+        if line.time is not None and (epoch is not None or step is not None):
+            key = line.attempt, epoch, step
+            found[key] = min(line.time, found.get(key, line.time))
+    return found
+
+
+def _rank(line: Line) -> int | None:
+    return line.rank if line.rank is not None else progress.writer(line.text)
 
 
 def host_of_line(line: Line, host_of: Mapping[int, str]) -> str | None:
     """-> the host whose clock dated a line of the program, where that is known. `host_of`: of a rank."""
     if line.host is not None:
         return host_name(line.host)
-    rank = line.rank if line.rank is not None else progress.writer(line.text)
+    rank = _rank(line)
     return host_of.get(rank) if rank is not None else None
 
 
