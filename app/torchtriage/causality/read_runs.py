@@ -60,7 +60,46 @@ class ReadRuns:
 
 def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | None = None) -> ReadRuns:
     """-> what was read of all files. Raises UnreadableLog where there is no file, or none can be read."""
-    return _FilesReader(patterns, matcher, run, trace).read()
+    files = _FilesReader(patterns, matcher, run, trace)
+    origins, clock = FileOrigins(run.names), Clock()
+    sections, ranks, stamps = Sections(), Ranks(), Stamps()
+    warnings, start_words = files.warnings, matcher.launchers.start_words
+    refused: list[UnreadableLog] = []
+    number = unread = logs = 0
+    for number, given in enumerate(run.files(), 1):
+        unread += given.unread is not None
+        file = given
+        try:
+            taken = files.log_of(given, number)
+            if taken is None:
+                continue
+            file = taken
+            if file.form in REPORTS:
+                files.read_report(file, number, origins)
+                continue
+            logs += 1
+            for batch in files.batches(file, number, origins):
+                words = words_in(batch, start_words)
+                settled = stamps.settled(ranks.settled(sections.settled(batch, words), words))
+                files.feed(settled, words)
+                clock.feed(settled)
+        except UnreadableLog as error:
+            if not (run.several or file.member):
+                raise
+            refused.append(error)
+            warnings.append(f"left out: {error.message}")
+    if refused and len(refused) == number - unread:
+        raise refused[0]
+    if number == unread:
+        raise UnreadableLog(f"{run.name}: no logs")
+    files.tell_what_was_left()
+    if files.forms and not logs:  # then the reports are what speaks of the run
+        files.reader, clock, files.forms = files.reports, files.report_clock, {}
+    beside = files.reports.reading().findings if files.forms else ()
+    readings = (*files.readings, files.reader.reading())
+    launcher = "torchrun" if origins.of_torchrun else None
+    evidence = files.collected.evidence(files.reader.environment.world_size, matcher.collective_words)
+    return ReadRuns(readings, files.stats, clock, launcher, tuple(warnings), evidence, beside, files.forms)
 
 
 def words_in(lines: Iterable[Line], start_words: tuple[str, ...]) -> frozenset[str]:
@@ -79,6 +118,9 @@ def _scanner(start_words: tuple[str, ...]) -> tuple[tuple[str, ...], Scanner]:
 
 @dataclass(slots=True)
 class _FilesReader:
+    """Reads one file after the other: `reader` has the newest run, `readings` those before it, `reports` what tools
+    report."""
+
     patterns: Patterns
     matcher: Matcher
     run: Run
@@ -89,81 +131,26 @@ class _FilesReader:
     collected: CollectedEvidence = field(default_factory=CollectedEvidence)
     readings: list[Reading] = field(default_factory=list)
     stats: Stats = field(default_factory=Stats)
-    _logs: int = 0
-    _sections: Sections = field(default_factory=Sections)
-    _ranks: Ranks = field(default_factory=Ranks)
-    _stamps: Stamps = field(default_factory=Stamps)
-    _clock: Clock = field(default_factory=Clock)
-    _of_reports: Clock = field(default_factory=Clock)
+    report_clock: Clock = field(default_factory=Clock)
     _skipped: int = 0
     _long: int = 0
     _by_lines: bool = False  # whether the lines of a file were set or ordered otherwise
-    _warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     _last_log: str | None = None
     _end_of_last: Position = START
 
-    def read(self) -> ReadRuns:
+    def __post_init__(self) -> None:
         self.reader, self.reports = RunReader(self.matcher), RunReader(self.matcher)
-        origins = FileOrigins(self.run.names)
-        refused: list[UnreadableLog] = []
-        number = unread = 0
-        for number, given in enumerate(self.run.files(), 1):
-            unread += given.unread is not None
-            file = given
-            try:
-                taken = self._log_of(given, number)
-                if taken is not None:
-                    file = taken
-                    self._read_file(file, number, origins)
-            except UnreadableLog as error:
-                if not (self.run.several or file.member):
-                    raise
-                refused.append(error)
-                self._warnings.append(f"left out: {error.message}")
-        if refused and len(refused) == number - unread:
-            raise refused[0]
-        if number == unread:
-            raise UnreadableLog(f"{self.run.name}: no logs")
-        if self._skipped:
-            self._warnings.append(f"{self._skipped} near-duplicate lines skipped")
-        if self._long:
-            self._warnings.append(f"{self._long} lines longer than {LONGEST_TEXT >> 10} KB were read in part")
-        return self._read("torchrun" if origins.of_torchrun else None)
 
-    def _read(self, launcher: str | None) -> ReadRuns:
-        """-> what was read. Where there is no log, the reports are what speaks of the run."""
-        beside: tuple[Finding, ...] = ()
-        if self.forms and not self._logs:
-            self.reader, self._clock, self.forms = self.reports, self._of_reports, {}
-        elif self.forms:
-            beside = self.reports.reading().findings
-        readings = (*self.readings, self.reader.reading())
-        evidence = self.collected.evidence(self.reader.environment.world_size, self.matcher.collective_words)
-        warnings = tuple(self._warnings)
-        return ReadRuns(readings, self.stats, self._clock, launcher, warnings, evidence, beside, self.forms)
-
-    def _read_file(self, file: LogFile, number: int, origins: FileOrigins) -> None:
-        """Reads a log, or what a tool printed. Raises UnreadableLog."""
-        if file.form in REPORTS:
-            return self._read_report(file, number, origins)
-        self._logs += 1
-        for batch in self._batches(file, number, origins):
-            words = words_in(batch, self.matcher.launchers.start_words)
-            settled = self._ranks.settled(self._sections.settled(batch, words), words)
-            settled = self._stamps.settled(settled)
-            self._feed(settled, words)
-            self._clock.feed(settled)
-
-    def _read_report(self, file: LogFile, number: int, origins: FileOrigins) -> None:
+    def read_report(self, file: LogFile, number: int, origins: FileOrigins) -> None:
         """Reads what a tool printed. Raises UnreadableLog."""
-        clock = self._of_reports
         self.forms[_BESIDE + number] = file.form
         if file.form not in READERS:
             stamps = Stamps()
-            for batch in self._batches(file, number, origins, self.reports):
+            for batch in self.batches(file, number, origins, self.reports):
                 dated = stamps.settled(batch)
                 self.reports.feed(dated)
-                clock.feed(dated)
+                self.report_clock.feed(dated)
             return
         several = self.run.several or file.member
         above = Position(_BESIDE + number, 0)
@@ -171,13 +158,20 @@ class _FilesReader:
         data = b"".join(file.chunks())  # at most MOST_BYTES, else it were a log
         lines, warning = lines_of(file.form, data, above, file.name if several else None, host)
         if warning:
-            self._warnings.append(f"{file.name}: {warning}" if several else warning)
+            self.warnings.append(f"{file.name}: {warning}" if several else warning)
         for start in range(0, len(lines), _BATCH):
             self.reports.feed(lines[start : start + _BATCH])
-        clock.feed(lines)
+        self.report_clock.feed(lines)
         self.stats = Stats(self.stats.bytes + len(data), self.stats.lines + data.count(b"\n"))
 
-    def _log_of(self, file: LogFile, number: int) -> LogFile | None:
+    def tell_what_was_left(self) -> None:
+        """Warns of lines that were not read whole."""
+        if self._skipped:
+            self.warnings.append(f"{self._skipped} near-duplicate lines skipped")
+        if self._long:
+            self.warnings.append(f"{self._long} lines longer than {LONGEST_TEXT >> 10} KB were read in part")
+
+    def log_of(self, file: LogFile, number: int) -> LogFile | None:
         """-> the file, where it is a log. Raises UnreadableLog."""
         several = self.run.several or file.member
         try:
@@ -186,7 +180,7 @@ class _FilesReader:
             name = f"{self.run.name}/{file.name}" if several else self.run.name
             raise UnreadableLog(f"{name}: {reason}") from reason
 
-    def _batches(
+    def batches(
         self, file: LogFile, number: int, origins: FileOrigins, reader: RunReader | None = None
     ) -> Iterator[list[Line]]:
         """Yields the kept lines of one file, many at once; what goes by unkept is sampled for progress. `reader`: whose
@@ -202,7 +196,7 @@ class _FilesReader:
         source = unwrap(blocks(file.chunks(), name), self._by_lines or number <= WHOLE)
         self._by_lines = self._by_lines or source.by_lines
         if source.warning:
-            self._warnings.append(f"{file.name}: {source.warning}" if several else source.warning)
+            self.warnings.append(f"{file.name}: {source.warning}" if several else source.warning)
         where = replace(origins.of(file.name, several), log=file.part_of)
         if file.form in REPORTS:  # of no rank, whatever number stands in its name
             host = where.host or host_in_name(file.form, file.name)
@@ -261,7 +255,7 @@ class _FilesReader:
         self._last_log = file.part_of
         return self._end_of_last if goes_on else Position(number, 0)
 
-    def _feed(self, lines: list[Line], words: frozenset[str]) -> None:
+    def feed(self, lines: list[Line], words: frozenset[str]) -> None:
         start = 0
         for at in self.reader.environment.begins_at(lines, words) if lines and lines[0].file is None else ():
             self.reader.feed(lines[start:at])
