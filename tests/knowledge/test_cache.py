@@ -47,7 +47,7 @@ def test_parallel_starts_share_an_empty_cache(tmp_path: Path, log: Path) -> None
     names = sorted(path.name for path in (tmp_path / "home" / "torchtriage").iterdir())
     # Patterns of raw blocks and of lines, of the environment's signs, of facts of lines, of the words of this field and
     # of devices, and of spelled secrets.
-    assert [name.partition("-")[0] for name in names] == ["knowledge", *["patterns"] * 10, "required"]
+    assert [name.partition("-")[0] for name in names] == ["knowledge", *["patterns"] * 10, "required", "secrets"]
     assert all(name.endswith((".json", ".pickle", ".hs")) for name in names)
     assert entry(start(tmp_path / "home", log)) == "usage.python-error"
     assert sorted(path.name for path in (tmp_path / "home" / "torchtriage").iterdir()) == names
