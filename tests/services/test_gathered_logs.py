@@ -12,7 +12,8 @@ import pytest
 
 from tests.otlp import BEGAN, OUT_OF_MEMORY, pod, record, request, resource
 from torchtriage.domain.incident import Incident, IncidentFilter
-from torchtriage.errors import NotFound
+from torchtriage.errors import NotFound, TriageError, UnreadableLog
+from torchtriage.queue.subprocess_calls import CallFailed
 from torchtriage.services.accept import accept
 from torchtriage.services.gathered_logs import (
     TooMuchGathered,
@@ -187,6 +188,21 @@ def test_what_comes_while_it_is_reported_begins_a_new_log(service: Service, monk
     due(service, 3600)
     (job,) = list_gathered(service)
     assert (job.lines, job.since) == (1, NOW + timedelta(seconds=3601))
+
+
+@pytest.mark.parametrize(
+    ("problem", "kept"), [(CallFailed("the process is gone"), True), (UnreadableLog("the log is no text"), False)]
+)
+def test_only_what_can_never_be_an_incident_is_dropped(
+    service: Service, monkeypatch: pytest.MonkeyPatch, problem: TriageError, kept: bool
+) -> None:
+    def fail(*_: object) -> None:
+        raise problem
+
+    monkeypatch.setattr("torchtriage.services.gathered_logs.accept", fail)
+    taken(service, resource(pod(3), record(OUT_OF_MEMORY[-1], 1)))
+    assert report_due(service, NOW + timedelta(days=1)) == []
+    assert bool(list_gathered(service)) is kept
 
 
 def test_each_record_is_told_by_its_own_attributes_first(service: Service) -> None:

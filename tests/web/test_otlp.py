@@ -63,9 +63,11 @@ def test_an_empty_request_is_a_success(client: TestClient, body: bytes) -> None:
         (b"[]", JSON, 400),
         (b'{"resourceLogs": [{"resource": {"attributes": [{"value": 7}]}}]}', JSON, 400),
         (b"[" * 100_000, JSON, 400),
+        (b'{"resourceLogs": [{"scopeLogs": [{"logRecords": [{"timeUnixNano": 1e999}]}]}]}', JSON, 400),
         (b"{}", {"Content-Type": "text/plain"}, 415),
         (b"{}", JSON | {"Content-Encoding": "br"}, 415),
         (gzip.compress(b"{}")[:-3], JSON | {"Content-Encoding": "gzip"}, 400),
+        (gzip.compress(b"{}") * 2, JSON | {"Content-Encoding": "gzip"}, 400),
         (gzip.compress(b" " * (21 << 20)), JSON | {"Content-Encoding": "gzip"}, 413),
     ],
 )

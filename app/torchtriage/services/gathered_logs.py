@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from torchtriage.domain.access import Change
 from torchtriage.domain.gathered_log import GatheredJob, JobPiece
 from torchtriage.domain.timestamps import iso
-from torchtriage.errors import TriageError
+from torchtriage.errors import BadInput, TriageError
 from torchtriage.reading.redaction.redact import redacted
 from torchtriage.reading.unpack import Upload
 from torchtriage.services.accept import accept
@@ -88,9 +88,11 @@ def report_due(service: Service, now: datetime | None = None) -> list[str]:
             made.append(_report(service, job, provisional=not final, now=now))
         except StorageUnavailable:
             raise
-        except TriageError as problem:
-            log.warning("a gathered log is dropped: %s", problem.message)
+        except BadInput as problem:  # which another try would not change
+            log.warning("the gathered log of %s is dropped: %s", job.job.job_id or job.job.job_name, problem.message)
             _forget(service, job)
+        except TriageError as problem:
+            log.warning("a gathered log is no incident yet: %s", problem.message)
     return made
 
 

@@ -128,6 +128,8 @@ def _unpacked(upload: Upload) -> Iterator[bytes]:
         yield piece
     if unpacker and not unpacker.eof:
         raise BadInput("the body is no gzip: it ends in the middle")
+    if unpacker and unpacker.unused_data:
+        raise BadInput("the body is no gzip: bytes follow its end")
 
 
 def _refused(problem: TriageError, kind: str) -> Response:

@@ -96,7 +96,7 @@ def _of_json(body: bytes) -> list[ResourceLogs]:
     try:
         request = json.loads(body)
         return [_json_resource(one) for one in request.get("resourceLogs") or ()]
-    except (ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, OverflowError, AttributeError, TypeError, KeyError, RecursionError) as error:
         raise BadRecords(f"the body is no ExportLogsServiceRequest in JSON: {error}"[:300]) from None
 
 
