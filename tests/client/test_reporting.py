@@ -144,7 +144,7 @@ def test_a_command_that_is_told_to_end_is_not_decided_about(bench: Bench) -> Non
         return Told(b'{"id": "7", "state": "triaged", "action": "wait", "mode": "enforce"}')
 
     with serving(answers) as url:
-        words = ("run", "--decide", "--exit-code", "--", "sh", "-c", "echo ready; sleep 60")
+        words = ("run", "--decide", "--exit-code", "--", "sh", "-c", "echo ready; exec sleep 60")
         with ended(bench.start(*words, environment={"TORCHTRIAGE_URL": url})) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"

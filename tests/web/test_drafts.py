@@ -211,49 +211,52 @@ def test_who_only_reads_sees_the_draft_and_no_button(tmp_path: Path) -> None:
         assert client.post("/drafts", data=FORM | {"action": "save"}, headers=writer | foreign).status_code == 403
 
 
-KEY_ERROR = UNKNOWN.replace(
-    UNKNOWN.splitlines()[-1], "[rank2]: KeyError: 'optimizer of the frobnicator is not in the state dict'"
+LOCKED = UNKNOWN.replace(
+    UNKNOWN.splitlines()[-1], "[rank2]: FileExistsError: [Errno 17] File exists: 'frobnicator.lock'"
 )
 CASE = FORM | {
-    "entry": "usage.python-error/frobnicator-state",
+    "entry": "storage.output-path/frobnicator-lock",
     "title_en": "",
     "title_zh": "",
-    "sign": "KeyError: 'optimizer of the frobnicator is not in the state dict'",
-    "says_en": "The state dict was saved without the optimizer of the frobnicator.",
-    "says_zh": "保存 state dict 时缺少 frobnicator 的优化器。",
-    "step1_en": "Save it again.",
-    "step1_zh": "重新保存。",
+    "sign": r"FileExistsError: \[Errno 17\] File exists: 'frobnicator\.lock'",
+    "says_en": "Another run of the frobnicator left its lock.",
+    "says_zh": "上一次 frobnicator 运行留下了锁文件。",
+    "step1_en": "Remove the lock.",
+    "step1_zh": "删除锁文件。",
     "step1_run": "",
-    "example": KEY_ERROR.partition("lr 0.0003\n[")[2].strip().join(["[", ""]),
-    "near_miss": "KeyError: 'optimizer'",
+    "example": LOCKED.partition("lr 0.0003\n[")[2].strip().join(["[", ""]),
+    "near_miss": "FileExistsError: [Errno 17] File exists: 'frobnicator.out'",
 }
 
 
 def test_a_case_is_added_to_an_entry_that_ships_and_taken_out_again(client: TestClient) -> None:
-    incident = handed_in(client, KEY_ERROR)
+    incident = handed_in(client, LOCKED)
     before = client.get(f"/api/v1{incident}").json()["verdict"]
-    assert before["root_cause"]["entry"] == "usage.python-error"
+    assert before["root_cause"]["entry"] == "storage.output-path"
     address = re.search(r'href="(/drafts/new[^"]+case=1)"', client.get(incident).text)
     assert address is not None
     form = client.get(address[1].replace("&amp;", "&")).text
-    assert 'value="usage.python-error/' in form
+    assert 'value="storage.output-path/' in form
     assert 'name="owner" value=' in form
     assert 'id="d-owner"' not in form
     kept = client.post("/drafts", data=CASE | {"action": "save", "incident": incident.rpartition("/")[2]}).text
     assert '<p class="count">No problems.</p>' in kept
-    near = client.post("/drafts", data=CASE | {"action": "check", "near_miss": CASE["sign"]}).text
+    near = client.post(
+        "/drafts",
+        data=CASE | {"action": "check", "near_miss": "FileExistsError: [Errno 17] File exists: 'frobnicator.lock'"},
+    ).text
     assert re.search(r'id="w-near_miss"[^>]*><li>the sign is found in it', near)
-    assert client.get("/drafts/1.yaml").text.startswith("adds_to: usage.python-error\ncases:\n")
+    assert client.get("/drafts/1.yaml").text.startswith("adds_to: storage.output-path\ncases:\n")
     client.post("/drafts/1/back-test", data={"action": "start"})
     assert finished(client, "1")["counts"] == {"refines": 1}
     assert "Would answer better" in client.get("/drafts/1/back-test").text
     assert "It is in use." in moved(client, "approve")
-    own = client.get("/api/v1/knowledge/usage.python-error").json()
+    own = client.get("/api/v1/knowledge/storage.output-path").json()
     assert own["owner"] == "user"
-    answered = client.get(f"/api/v1{handed_in(client, KEY_ERROR + 'again')}").json()["verdict"]
-    assert answered["root_cause"]["entry"] == "usage.python-error"
-    assert answered["answer"]["case"] == "frobnicator-state"
+    answered = client.get(f"/api/v1{handed_in(client, LOCKED + 'again')}").json()["verdict"]
+    assert answered["root_cause"]["entry"] == "storage.output-path"
+    assert answered["answer"]["case"] == "frobnicator-lock"
     assert CASE["says_en"] in answered["answer"]["says"]
     assert "It is not in use yet." in moved(client, "undo")
-    after = client.get(f"/api/v1{handed_in(client, KEY_ERROR + 'once more')}").json()["verdict"]
+    after = client.get(f"/api/v1{handed_in(client, LOCKED + 'once more')}").json()["verdict"]
     assert after["answer"]["case"] == before["answer"]["case"]
