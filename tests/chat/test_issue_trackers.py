@@ -141,7 +141,7 @@ def test_a_workflow_without_an_end_is_told() -> None:
     with fake_jira() as fake:
         thread = sender(fake).send(usual(), "k")
         del fake.workflow["Done"]
-        with pytest.raises(Undelivered, match="Jira: the workflow leads ML-1 to no status of the category Done"):
+        with pytest.raises(Undelivered, match="Jira: no transition moves ML-1 to a status of the category Done"):
             sender(fake).send(usual(kind=NoticeKind.STATUS, status=GroupStatus.RESOLVED), "k2", thread)
 
 

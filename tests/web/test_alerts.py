@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from tests.web.test_states import BROWSER, accepted, service_of, token
 from torchtriage.domain.access import Scope
-from torchtriage.domain.notice import SendState
+from torchtriage.domain.notice import NoticeKind, SendState
 from torchtriage.services.outbox import list_outbox
 from torchtriage.services.service import open_service
 from torchtriage.services.triage_incident import triage_incident
@@ -19,6 +19,7 @@ from torchtriage.settings import Settings
 from torchtriage.storage import outbox
 from torchtriage.storage.outbox import Wanted
 from torchtriage.web.app import create_app
+from torchtriage.web.pages.translations import catalogue
 
 WHY = "refused it: 404 no such hook"
 
@@ -59,6 +60,10 @@ def test_each_message_says_whether_it_arrived(client: TestClient) -> None:
     assert '<span class="sending failed">' in failed
     assert '<span class="sending sent">' not in failed
     assert "未送达" in client.get("/alerts?lang=zh", headers=reader).text
+
+
+def test_each_kind_of_message_has_a_name() -> None:
+    assert {f"alert_{kind}" for kind in NoticeKind} <= catalogue().keys()
 
 
 def test_what_failed_is_sent_again_by_who_may(client: TestClient) -> None:

@@ -58,5 +58,5 @@ def test_the_page_says_which_clock_is_wrong(both: TestClient) -> None:
     page = f"/incidents/{found['id']}"
     said = both.get(page).text
     assert "gpu-7: 41.0 s ahead of gpu-3" in said
-    assert "By 9 common steps, which differ by 0.0 s" in said
+    assert "From 9 common steps, which agree within 0.0 s" in said
     assert "gpu-7：比 gpu-3 快 41.0 秒" in both.get(page, headers={"accept-language": "zh"}).text

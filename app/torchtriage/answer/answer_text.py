@@ -99,7 +99,7 @@ _AFTER_TRAINING = (
 )
 _AT_EPOCH = ("The run was at {progress} of epoch {epoch}.", "当时进行到第 {epoch} 个 epoch 的 {progress}。")
 _UNKNOWN = (
-    "No entry knows this message, and what led to it this log does not show.",
+    "No entry knows this message, and this log does not show what led to it.",
     "知识库中没有这条报错，日志也没有显示起因。",
 )
 _UNKNOWN_OF_CHECK = (

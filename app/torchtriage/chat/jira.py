@@ -102,8 +102,8 @@ class Jira(IssueTracker):
         known = self._ask("GET", f"{_issue(thread)}/transitions").json().get("transitions")
         fitting = [one for one in known if _is_done(one.get("to")) is done] if isinstance(known, list) else []
         if not fitting:
-            missing = "status of the category Done" if done else "open status"
-            raise Undelivered(f"Jira: the workflow leads {thread.ts} to no {missing}")
+            missing = "a status of the category Done" if done else "an open status"
+            raise Undelivered(f"Jira: no transition moves {thread.ts} to {missing}")
         wanted = [one for one in fitting if str(one["to"].get("name")).lower() == self._done]
         step = (wanted or fitting)[0]
         self._ask("POST", f"{_issue(thread)}/transitions", {"transition": {"id": str(step["id"])}})

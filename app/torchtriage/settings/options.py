@@ -197,7 +197,7 @@ class Settings:
     alertmanager_url: str = option(
         "",
         value_parsers.url("https://", "http://"),
-        "The base URL of an Alertmanager that receives alerts, or of what takes its API.",
+        "The base URL of an Alertmanager, or of a service with the same API, that receives alerts.",
         secret=True,
     )
     alertmanager_user: str = option(
@@ -205,7 +205,7 @@ class Settings:
     )
     alertmanager_token: str = option("", str.strip, "The password of that user, or a bearer token.", secret=True)
     alertmanager_hours: int = option(
-        24, value_parsers.number(1, 8760), "For how many hours after a group's latest incident its alert fires."
+        24, value_parsers.number(1, 8760), "Hours for which an alert fires after the group's latest incident."
     )
     alertmanager_labels: tuple[tuple[str, str], ...] = option(
         (("severity", "warning"),),
@@ -221,7 +221,7 @@ class Settings:
     github_api_url: str = option(
         "https://api.github.com",
         value_parsers.url("https://", "http://"),
-        "The base URL of GitHub's REST API; `https://HOST/api/v3` for an own GitHub server.",
+        "The base URL of GitHub's REST API; `https://HOST/api/v3` for GitHub Enterprise Server.",
     )
     jira_url: str = option(
         "", value_parsers.url("https://", "http://"), "The Jira site in which groups get issues: Cloud or Data Center."
@@ -264,15 +264,17 @@ class Settings:
     otlp_silent_seconds: int = option(
         600,
         value_parsers.number(1, 86400),
-        "After how many seconds without a log record a job of OpenTelemetry becomes a provisional incident.",
+        "Seconds without a log record after which an OpenTelemetry job becomes a provisional incident.",
     )
     otlp_end_seconds: int = option(
-        3600, value_parsers.number(1, 7 * 86400), "After how many seconds without one it counts as ended."
+        3600, value_parsers.number(1, 7 * 86400), "Seconds without a log record after which the job counts as ended."
     )
     otlp_job_bytes: int = option(
-        64 * 2**20, value_parsers.size, "The most of a job's log that is gathered: its beginning and its latest lines."
+        64 * 2**20,
+        value_parsers.size,
+        "Limit for the log of one job; its beginning and its latest lines are kept.",
     )
-    otlp_total_bytes: int = option(2 * 2**30, value_parsers.size, "The most that is gathered of all jobs together.")
+    otlp_total_bytes: int = option(2 * 2**30, value_parsers.size, "Limit for the gathered logs of all jobs together.")
     otlp_endpoint: str = option(
         "",
         value_parsers.url("https://", "http://"),
