@@ -14,7 +14,7 @@ from tests.browser import LANGUAGES, there_are, views
 from tests.web.logs import OOM
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, Page, Route
 
     from tests.conftest import LiveServer
 
@@ -148,6 +148,23 @@ def test_the_palette_leads_anywhere(context: BrowserContext, filled: LiveServer)
     page.keyboard.press("Escape")
     page.locator(".palette[open]").wait_for(state="detached")
     assert not failures
+
+
+@pytest.mark.slow
+def test_a_key_in_the_palette_acts_on_the_answer_to_all_the_words(context: BrowserContext, filled: LiveServer) -> None:
+    page = context.new_page()
+    held: list[Route] = []
+    page.route(re.compile(r"/palette\?q=nccl.timeout$"), lambda route: held.append(route))
+    page.goto(f"{filled.url}/knowledge")
+    page.keyboard.press("Control+k")
+    page.locator(".palette[open] [role=option]").first.wait_for()
+    with page.expect_request(re.compile(r"/palette\?q=nccl.timeout$")):
+        page.keyboard.type("nccl.timeout")
+    for key in ("ArrowDown", "ArrowUp", "Enter"):
+        page.keyboard.press(key)
+    for route in held:
+        route.continue_()
+    page.wait_for_url(re.compile("/knowledge/nccl.timeout$"))
 
 
 @pytest.mark.slow

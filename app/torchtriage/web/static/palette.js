@@ -4,6 +4,7 @@ dialog.className = "palette";
 const found = () => dialog.querySelector("[role=listbox]");
 const options = () => [...dialog.querySelectorAll("[role=option]")];
 let asked = 0;
+let answered = Promise.resolve(); // when the list is that of the words in the box
 
 const select = (option) => {
   for (const one of options()) one.setAttribute("aria-selected", String(one === option));
@@ -18,23 +19,30 @@ const get = async (words) => {
 
 const ask = async (words) => { // only the latest words are answered
   const mine = ++asked;
-  const page = await get(words);
-  const list = page.querySelector("[role=listbox]");
-  if (mine !== asked || !list) return;
+  const page = await get(words).catch(() => null);
+  if (mine !== asked) return answered; // whoever waits, waits for the later words
+  const list = page?.querySelector("[role=listbox]");
+  if (!list) return undefined;
   found().replaceWith(list);
   select(options()[0]);
+  return undefined;
 };
 
 const go = (option) => { if (option) location.assign(option.dataset.go); };
 
-const move = (event) => {
+const act = (key) => {
   const all = options();
   const here = all.findIndex((one) => one.getAttribute("aria-selected") === "true");
-  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const by = { ArrowDown: 1, ArrowUp: -1 }[key];
   if (by) select(all[(here + by + all.length) % all.length]);
-  else if (event.key === "Enter") go(all[here]);
-  else return;
+  else go(all[here]);
+};
+
+// A key pressed before the answer is there acts on the answer, never on the list of earlier words.
+const move = (event) => {
+  if (!["ArrowDown", "ArrowUp", "Enter"].includes(event.key)) return;
   event.preventDefault();
+  answered.then(() => act(event.key));
 };
 
 // Its looks are those of lists, which not every page has.
@@ -55,7 +63,7 @@ export const open = async () => {
   if (!dialog.isConnected) document.body.append(dialog);
   dialog.showModal();
   const input = dialog.querySelector("input");
-  input.addEventListener("input", () => ask(input.value.trim()));
+  input.addEventListener("input", () => { answered = ask(input.value.trim()); });
   input.addEventListener("keydown", move);
   select(options()[0]);
   input.focus();
