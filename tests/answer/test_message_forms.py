@@ -44,6 +44,34 @@ def test_numbers_that_do_not_divide_are_worked_out(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("CUDA streams require Linux", "CUDA streams require Linux."),
+        ("packed batches are not supported with alibi", "packed batches are not supported with alibi"),
+        ("You should never need to index a layout", "RuntimeError: You should never need to index a layout."),
+        ("Expected the generator to be exhausted, but it was not!", "RuntimeError: Expected the generator to be"),
+    ],
+)
+def test_a_sentence_keeps_the_verb_of_the_message(engine: Engine, text: str, said: str) -> None:
+    assert answer(engine, "RuntimeError", text).says.startswith(said)
+
+
+def test_the_library_line_below_which_compiled_code_failed_is_told(engine: Engine) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/home/ada/proj/train.py", line 31, in main\n    engine.step()\n'
+        '  File "/opt/venv/lib/python3.12/site-packages/foolib/flow.py", line 601, in _step\n'
+        "    param.data.narrow(1, 0, n)\nRuntimeError: narrow() cannot be applied to a 0-dim tensor.\n"
+    )
+    told = engine.triage(from_bytes(log.encode())).answer
+    assert told is not None
+    assert (
+        "Raised in foolib/flow.py:601 (_step): `param.data.narrow(1, 0, n)`, called from ada/proj/train.py:31"
+        in told.says
+    )
+    assert told.steps[0].run == "pip show foolib"
+
+
+@pytest.mark.parametrize(
     ("written", "step"), [("cosin", "Write `cosine` in place of `cosin`."), ("qqq", "Choose one of them where `qqq`")]
 )
 def test_a_mistyped_choice_is_corrected_only_if_one_is_near(engine: Engine, written: str, step: str) -> None:

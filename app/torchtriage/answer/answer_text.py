@@ -39,9 +39,9 @@ _INSIDE = (
     "Raised inside {library_frame}[[ ({library_function})]][[: `{library_code}`]].",
     "在 {library_frame}[[（{library_function}）]] 内部抛出[[，代码 `{library_code}`]]。",
 )
-# What the interpreter raises by itself, so that the line there says more than the call, unless it only raises or hands
-# on to compiled code.
+# What the interpreter raises by itself, so that the line there says more than the call.
 _OF_INTERPRETER = (LookupError, AttributeError, NameError, ArithmeticError, TypeError)
+# A line that only raises, or hands on to compiled code, says nothing of its own.
 _HANDS_ON = lazy_regex(r"^(?:raise|assert)\b|^return [\w.]+\([^\[]*\)$|\btorch\._C\b|\($")
 _BY = (
     "Raised by {raised_by}[[, called from {where}]][[: `{code}`]].",
@@ -128,6 +128,12 @@ _TO_SHOW_IT = (
         "print({code_names}, flush=True)",
     ),
     (
+        "library_package",
+        "See which {library_package} is installed, and search its issues for the message and `{library_function}`.",
+        "查看安装的 {library_package} 版本，并在其 issue 中搜索该消息和 `{library_function}`。",
+        "pip show {library_package}",
+    ),
+    (
         "where",
         "Start at {where}: print the values that the line uses, with rank and step.",
         "从 {where} 开始：打印该行用到的值以及 rank 和 step。",
@@ -194,7 +200,7 @@ def said(
         own_fault = entry is None or _is_own_fault(entry)
         raised = _RAISED if own_fault else _MET
         named = slots(case.says.en if form else _templates(case))  # a form's steps name the place without telling it
-        says = _with_place_and_step(own, named, values, lang, raised, inside=own_fault)
+        says = _with_place_and_step(own, named, values, lang, raised, inside=own_fault, known=form is None)
         failed = own_fault and (entry is None or Role.CANCELLED not in entry.roles)
         if failed and not slots(_templates(case)) & values.keys() & _RANKS:
             says = _joined((says, _alike(values, lang)), lang)
@@ -242,13 +248,15 @@ def _with_place_and_step(
     lang: Language,
     raised: tuple[str, str] = _RAISED,
     inside: bool = True,
+    known: bool = True,
 ) -> str:
-    """-> the sentence, and where and at which step it happened, unless it names the slots for that itself."""
+    """-> the sentence, and where and at which step it happened, unless it names the slots for that itself. `known`:
+    a case tells what went wrong."""
     parts, named = [_ended(says, lang)], named & values.keys()  # a slot that stayed empty says nothing
     if by := filled(_BY[lang == "zh"], values):
         parts += [by, filled(_VALUES[lang == "zh"], values) or ""]
     elif not named & _PLACES and not _is_placed(says, values):
-        place = _place(values, lang, raised)
+        place = _place(values, lang, raised, known)
         parts.append(place or (inside and filled(_INSIDE[lang == "zh"], values)) or "")
     elif "library_frame" in named and "where" not in named:
         parts.append(filled(_FROM[lang == "zh"], values) or "")
@@ -308,10 +316,14 @@ def _is_placed(says: str, values: Mapping[str, str]) -> bool:
     return bool(found) and not behind[:1].isdigit()
 
 
-def _place(values: Mapping[str, str], lang: Language, raised: tuple[str, str] = _RAISED) -> str | None:
-    """-> where it was raised, and the code there; the caller's where that only raises."""
+def _place(
+    values: Mapping[str, str], lang: Language, raised: tuple[str, str] = _RAISED, known: bool = True
+) -> str | None:
+    """-> where it was raised, and the code there; the caller's where that only raises. The library's line is told where
+    the interpreter stopped at it, and where no case tells what went wrong."""
     if raised is _RAISED and "library" in values:
-        told = values if _is_of_interpreter(values) else {k: v for k, v in values.items() if k != "library_code"}
+        telling = not _HANDS_ON.search(values.get("library_code", "")) and (not known or _is_of_interpreter(values))
+        told = values if telling else {k: v for k, v in values.items() if k != "library_code"}
         if below := filled(_BELOW[lang == "zh"], told):
             return below
     template = raised if "code" in values else _CALLED
@@ -319,10 +331,9 @@ def _place(values: Mapping[str, str], lang: Language, raised: tuple[str, str] = 
 
 
 def _is_of_interpreter(values: Mapping[str, str]) -> bool:
-    """-> whether the interpreter itself stopped at the library's line, as at a missing key."""
+    """-> whether the interpreter itself raises such an exception, as of a missing key."""
     kind = getattr(builtins, values.get("exception", ""), None)
-    own = isinstance(kind, type) and issubclass(kind, _OF_INTERPRETER)
-    return own and not _HANDS_ON.search(values.get("library_code", ""))
+    return isinstance(kind, type) and issubclass(kind, _OF_INTERPRETER)
 
 
 def _ended(says: str, lang: Language) -> str:
@@ -345,7 +356,11 @@ def _general(
         parts += [cause.in_(lang)] if cause else []
     elif failed := filled(_FAILED[chinese], values):
         parts.append(failed)
-    place = None if "raised_by" in values else _place(values, lang) or filled(_INSIDE[chinese], values)
+    place = (
+        None
+        if "raised_by" in values
+        else _place(values, lang, known=entry is not None) or filled(_INSIDE[chinese], values)
+    )
     if entry is None and not parts and root.evidence:
         parts.append(short(root.evidence[0].text))
     says = _joined((*parts, place, _alike(values, lang) if entry is None or _is_own_fault(entry) else None), lang)

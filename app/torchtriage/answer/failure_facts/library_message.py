@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.answer.failure_facts.frames import library_of
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.message_template import parts
 from torchtriage.matching.inventory import NATIVE, Inventory, KnownMessage
@@ -36,7 +37,8 @@ def library_message(failure: Failure, printed: Printed) -> Iterator[Fact]:
     passing = failure.reading.matcher.patterns.vocabulary.words(_PASSING)
     if failure.raised is not None and not any(word in failure.raised.type for word in passing):
         yield failure.fact("own_check", failure.raised.type.rpartition(".")[2])
-    yield failure.fact("raised_by", _printer(library, known))
+    if not _met_in_another_library(failure, library, known):
+        yield failure.fact("raised_by", _printer(library, known))
     if values := list(_values(known))[:_MOST_VALUES]:
         yield failure.fact("message_values", ", ".join(values))
 
@@ -65,6 +67,13 @@ def _of_compiled(names: list[str], text: str, inventory: Inventory) -> Printed |
         if library is not None and (known := library.find(text)) is not None:
             return Printed(name.removesuffix(NATIVE), known)
     return None
+
+
+def _met_in_another_library(failure: Failure, library: str, known: KnownMessage) -> bool:
+    """-> whether compiled code of one library raised it below a line of another one, which says more."""
+    if "/" not in known.message.module or failure.raised is None or not failure.raised.frames:
+        return False
+    return library_of(failure.raised.frames[-1].file) not in {None, library}
 
 
 def _printer(library: str, known: KnownMessage) -> str:
