@@ -18,6 +18,7 @@ from torchtriage.chat.mlflow import MLflow
 from torchtriage.chat.otlp import OtlpEndpoint, OtlpLogs
 from torchtriage.chat.outbound_http import Outgoing
 from torchtriage.chat.slack_api import SlackApi
+from torchtriage.chat.wandb import WandB
 from torchtriage.chat.webhook import Webhook
 from torchtriage.chat.wecom import WeCom
 from torchtriage.domain.notice import Notice, NoticeKind, Thread
@@ -103,6 +104,7 @@ def _sender(options: ChannelOptions, settings: Settings, outgoing: Outgoing, sla
         "mlflow": lambda: MLflow(
             outgoing, options.url, settings.mlflow_token, settings.mlflow_user, settings.mlflow_hosts
         ),
+        "wandb": lambda: WandB(outgoing, options.url, settings.wandb_token, settings.wandb_hosts),
         "github": lambda: GitHub(outgoing, options.repo, settings.github_token, settings.github_api_url),
         "jira": lambda: Jira(
             outgoing,

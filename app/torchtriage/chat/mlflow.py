@@ -7,13 +7,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from torchtriage.chat.outbound_http import Answer, Outgoing, refuse
-from torchtriage.chat.sanitize import plain
+from torchtriage.chat.run_tags import PREFIX, host_of, values_of, what_failed
 from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
 _RUN, _PAGE = "mlflow_run_id", "mlflow_run_url"  # facts of the log
 _API = "/api/2.0/mlflow"
-_UNKNOWN = "unknown"
-_VALUE = 400  # characters; MLflow takes 5000 bytes
 
 
 class MLflow:
@@ -45,17 +43,15 @@ class MLflow:
         run = self._run_of(notice)
         if run is None:
             return
-        for name, value in _tags(notice).items():
-            answer = self._post("runs/set-tag", {"run_id": run, "key": name, "value": value})
+        for name, value in what_failed(notice).items():
+            answer = self._post("runs/set-tag", {"run_id": run, "key": f"{PREFIX}.{name}", "value": value})
             if answer.json().get("error_code") == "RESOURCE_DOES_NOT_EXIST":
                 return  # the run is of another server, or was deleted
             self._taken(answer)
 
     def _run_of(self, notice: Notice) -> str | None:
-        verdict: dict[str, Any] = (notice.document.get("incident") or {}).get("verdict") or {}
-        facts = [(fact["name"], str(fact["value"])) for fact in verdict.get("facts") or ()]
-        runs = {value for name, value in facts if name == _RUN}
-        hosts = {_host(value) for name, value in facts if name == _PAGE}
+        runs = values_of(notice, _RUN)
+        hosts = {host_of(page) for page in values_of(notice, _PAGE)}
         return runs.pop() if len(runs) == 1 and hosts <= self._hosts else None
 
     def _post(self, path: str, request: dict[str, Any]) -> Answer:
@@ -63,25 +59,3 @@ class MLflow:
 
     def _taken(self, answer: Answer) -> None:
         refuse(answer, "MLflow", str(answer.json().get("message") or ""))
-
-
-def _tags(notice: Notice) -> dict[str, str]:
-    """-> all tags; those of an earlier incident must not stay, so what is not known has a value too."""
-    root: dict[str, Any] = notice.document["incident"]["verdict"].get("root_cause") or {}
-    screen = notice.screen
-    found = {
-        "outcome": notice.outcome,
-        "entry": notice.entry,
-        "confidence": root.get("confidence"),
-        "retry": screen.retry if screen else None,
-        "summary": (screen.what if screen else "") or notice.title,
-        "incident": notice.url,
-    }
-    return {f"torchtriage.{name}": plain(value or "", _VALUE) or _UNKNOWN for name, value in found.items()}
-
-
-def _host(url: str) -> str | None:
-    try:
-        return urlsplit(url).hostname
-    except ValueError:
-        return None

@@ -130,6 +130,7 @@ def _of_settings(settings: Settings) -> list[ChannelOptions]:
         if settings.otlp_endpoint
         else None,
         ChannelOptions("mlflow", "mlflow", settings.mlflow_url) if settings.mlflow_url else None,
+        ChannelOptions("wandb", "wandb", settings.wandb_url) if settings.wandb_url else None,
         ChannelOptions("github", "github", repo=settings.github_repo) if settings.github_repo else None,
         ChannelOptions("jira", "jira", project=settings.jira_project, type=settings.jira_type)
         if settings.jira_project

@@ -38,6 +38,7 @@ _NEEDS = (  # each option with another that must be set then
     ("jira_project", "jira_url"),
     ("jira_project", "jira_token"),
     ("mlflow_url", "mlflow_token"),
+    ("wandb_url", "wandb_token"),
     ("oidc_issuer", "oidc_client_id"),
     ("oidc_issuer", "public_url"),
 )
@@ -302,6 +303,18 @@ class Settings:
     )
     mlflow_hosts: tuple[str, ...] = option(
         (), value_parsers.hosts, "Other host names of that server, separated by commas, as logs may print them."
+    )
+    wandb_url: str = option(
+        "",
+        value_parsers.url("https://", "http://"),
+        "The W&B API on whose runs failures are tagged, where a log shows the run's page: `https://api.wandb.ai`, or "
+        "your own server.",
+    )
+    wandb_token: str = option(
+        "", str.strip, "An API key of W&B, best that of a service account, which may edit runs.", secret=True
+    )
+    wandb_hosts: tuple[str, ...] = option(
+        (), value_parsers.hosts, "Other host names of W&B's pages, separated by commas, as logs may print them."
     )
     decisions: str = option(
         "dry-run",
