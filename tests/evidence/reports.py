@@ -37,6 +37,70 @@ GPU 00000000:86:00.0
         Pending                           : No
         Remapping Failure Occurred        : No
 """
+# {journal}: lines of the system's log; {dmesg}: those of the ring buffer
+BUG_REPORT = (
+    """____________________________________________
+
+Start of NVIDIA bug report log file.  Please include this file, along
+with a detailed description of your problem, when reporting a graphics
+driver bug via the NVIDIA Linux forum (see forums.developer.nvidia.com)
+or by sending email to 'linux-bugs@nvidia.com'.
+
+nvidia-bug-report.sh Version: 33986441
+
+Date: Fri May  1 09:20:41 UTC 2026
+uname: Linux gpu-021 5.15.0-105-generic #115-Ubuntu SMP Mon Apr 15 09:52:04 UTC 2024 x86_64 x86_64 x86_64 GNU/Linux
+command line flags: --safe-mode
+
+____________________________________________
+
+*** /etc/issue
+*** ls: -rw-r--r-- 1 root root 26 2024-04-18 11:36:43.000000000 +0000 /etc/issue
+Ubuntu 22.04.4 LTS \\n \\l
+
+
+____________________________________________
+
+*** /var/log/nvidia-installer.log does not exist
+
+____________________________________________
+
+Scanning kernel log files for NVIDIA kernel messages:
+
+  /var/log/kern.log:
+{journal}
+____________________________________________
+
+dmesg:
+
+{dmesg}
+____________________________________________
+
+*** /proc/driver/nvidia/./version
+*** ls: -r--r--r-- 1 root root 0 2026-05-01 09:20:44.129310004 +0000 /proc/driver/nvidia/./version
+NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024
+GCC version:  gcc version 12.3.0 (Ubuntu 12.3.0-1ubuntu1~22.04)
+
+____________________________________________
+
+/usr/bin/nvidia-smi --query
+"""
+    + NVIDIA_SMI_Q
+    + """
+/usr/bin/nvidia-smi --query --unit
+
+
+____________________________________________
+
+/usr/bin/nvidia-debugdump -D
+
+RVdFTSBubyBlcnJvciBoZXJlIE5WUk06IFhpZCA3OSBpcyBub3QgbWVhbnQ=
+
+____________________________________________
+
+End of NVIDIA bug report log file.
+"""
+)
 NVIDIA_SMI_TABLE = """Fri May  1 09:06:02 2026
 +-----------------------------------------------------------------------------------------+
 | NVIDIA-SMI 550.54.15              Driver Version: 550.54.15      CUDA Version: 12.4     |

@@ -18,6 +18,7 @@ from torchtriage.domain.trace import SAMPLE, Trace
 from torchtriage.domain.verdict import Stats
 from torchtriage.errors import UnreadableLog
 from torchtriage.evidence.collect import CollectedEvidence
+from torchtriage.evidence.reports.bug_report import MOST_BYTES, BugReport
 from torchtriage.evidence.reports.readers import READERS, host_in_name, lines_of
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.patterns import Patterns
@@ -145,24 +146,44 @@ class _FilesReader:
     def read_report(self, file: LogFile, number: int, origins: FileOrigins) -> None:
         """Reads what a tool printed. Raises UnreadableLog."""
         self.forms[_BESIDE + number] = file.form
-        if file.form not in READERS:
-            stamps = Stamps()
-            for batch in self.batches(file, number, origins, self.reports):
-                dated = stamps.settled(batch)
-                self.reports.feed(dated)
-                self.report_clock.feed(dated)
-            return
         several = self.run.several or file.member
-        above = Position(_BESIDE + number, 0)
         host = origins.of(file.name, several).host or host_in_name(file.form, file.name)
-        data = b"".join(file.chunks())  # at most MOST_BYTES, else it were a log
-        lines, warning = lines_of(file.form, data, above, file.name if several else None, host)
+        if file.form is FileForm.BUG_REPORT:
+            self._read_bug_report(file, number, origins, host)
+        elif file.form in READERS:
+            data = b"".join(file.chunks())  # at most MOST_BYTES, else it were a log
+            self._read_statements(file, file.form, data, Position(_BESIDE + number, 0), host)
+            self.stats = Stats(self.stats.bytes + len(data), self.stats.lines + data.count(b"\n"))
+        else:
+            self._read_lines(file, number, origins, host)
+
+    def _read_bug_report(self, file: LogFile, number: int, origins: FileOrigins, host: str | None) -> None:
+        report = BugReport(file.chunks(), file.name)
+        host = report.host or host
+        self._read_lines(replace(file, chunks=report.kernel_lines), number, origins, host)
+        if report.smi:
+            self._read_statements(file, FileForm.NVIDIA_SMI, report.smi, self._end_of_last, host, report.smi_from)
+        if report.cut:
+            self.warnings.append(f"{file.name}: {file.form}: only its first {MOST_BYTES >> 20} MB were read")
+
+    def _read_lines(self, file: LogFile, number: int, origins: FileOrigins, host: str | None) -> None:
+        stamps = Stamps()
+        for batch in self.batches(file, number, origins, self.reports, host):
+            dated = stamps.settled(batch)
+            self.reports.feed(dated)
+            self.report_clock.feed(dated)
+
+    def _read_statements(
+        self, file: LogFile, form: FileForm, data: bytes, above: Position, host: str | None, first: int = 1
+    ) -> None:
+        """Reads what one tool said; `first` is the number of its first line in the file."""
+        several = self.run.several or file.member
+        lines, warning = lines_of(form, data, above, file.name if several else None, host, first)
         if warning:
             self.warnings.append(f"{file.name}: {warning}" if several else warning)
         for start in range(0, len(lines), _BATCH):
             self.reports.feed(lines[start : start + _BATCH])
         self.report_clock.feed(lines)
-        self.stats = Stats(self.stats.bytes + len(data), self.stats.lines + data.count(b"\n"))
 
     def tell_what_was_left(self) -> None:
         """Warns of lines that were not read whole."""
@@ -181,10 +202,15 @@ class _FilesReader:
             raise UnreadableLog(f"{name}: {reason}") from reason
 
     def batches(
-        self, file: LogFile, number: int, origins: FileOrigins, reader: RunReader | None = None
+        self,
+        file: LogFile,
+        number: int,
+        origins: FileOrigins,
+        reader: RunReader | None = None,
+        host: str | None = None,
     ) -> Iterator[list[Line]]:
         """Yields the kept lines of one file, many at once; what goes by unkept is sampled for progress. `reader`: whose
-        file it is, where it is no log."""
+        file it is, where it is no log but the report of a `host`."""
         above = self._above(file, number) if reader is None else Position(_BESIDE + number, 0)
         reader = reader or self.reader
         several = self.run.several or file.member
@@ -199,7 +225,6 @@ class _FilesReader:
             self.warnings.append(f"{file.name}: {source.warning}" if several else source.warning)
         where = replace(origins.of(file.name, several), log=file.part_of)
         if file.form in REPORTS:  # of no rank, whatever number stands in its name
-            host = where.host or host_in_name(file.form, file.name)
             where = replace(where, host=host, rank=None, local_rank=None, node=None)
         if several:
             reader.environment.files[above.file] = where

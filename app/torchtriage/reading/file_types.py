@@ -25,6 +25,11 @@ _DCGM_JSON = lazy_regex(rb'"DCGM (?:GPU )?Diagnostic"\s*:\s*\{|"Health Monitor R
 _JOURNAL = lazy_regex(rb'\{"[^\n]{0,4000}"__REALTIME_TIMESTAMP"')
 _FROM_KERNEL = lazy_regex(rb'"_TRANSPORT"\s*:\s*"kernel"')
 _KUBERNETES_JSON = lazy_regex(rb'"kind"\s*:\s*"(?:Pod|PodList|List|Event|EventList)"')
+# ____________________________________________ / / Start of NVIDIA bug report log file.  … · *** /proc/driver/nvidia/version
+_BUG_REPORT = lazy_regex(
+    rb"_{44}\s*\n\s*\n(?:Start of NVIDIA bug report|\*\*\* /|dmesg:|Scanning kernel log files for NVIDIA|[\w./-]{0,80}nvidia-smi --query)"
+)
+NVIDIA_SMI_LOG = lazy_regex(rb"=+NVSMI LOG=+\s*$", re.M)
 _ERROR_FILE = lazy_regex(rb'\s*\{"message": \{"(?:message|extraInfo)": ')
 
 
@@ -40,6 +45,7 @@ class FileForm(StrEnum):
     NATIVE_STACKS = "gdb"  # also cuda-gdb
     KERNEL_LOG = "kernel log"  # dmesg, or the kernel's lines of the journal, as text or JSON
     NVIDIA_SMI = "nvidia-smi"  # its table, or `nvidia-smi -q`
+    BUG_REPORT = "NVIDIA bug report"  # what nvidia-bug-report.sh writes, or a piece of it
     DCGM = "DCGM"  # `dcgmi health -c` or `dcgmi diag`, as text or JSON
     INFINIBAND = "InfiniBand"  # ibstat, ibstatus, ibdiagnet
     SLURM_JOB = "Slurm job record"  # sacct, `scontrol show job`
@@ -68,6 +74,7 @@ _KERNEL_LINE = (
     rb"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{6}[+-]\d\d:?\d\d "
     rb"|(?:" + _MONTH + rb" [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S{0,16}) \S{1,80} kernel: "
 )  # fmt: skip
+KERNEL_LINE = lazy_regex(_KERNEL_LINE)
 # What a kernel speaks of in nearly every log of its own; a program can put the same time before its lines.
 _OF_KERNEL = lazy_regex(
     rb"\b(?:NVRM|kernel|Linux version|systemd|audit|pci|pcieport|nvidia\w*|mlx5_core|nvme\w*|IPv6|EXT4-fs|XFS|oom-kill(?:er)?"
@@ -75,11 +82,11 @@ _OF_KERNEL = lazy_regex(
 )
 _CELLS = rb"\s*$|[|+]"
 _REPORTS = (
-    _Report(FileForm.KERNEL_LOG, lazy_regex(_KERNEL_LINE), lazy_regex(_KERNEL_LINE + rb"|-- \S|\s|$"), _OF_KERNEL),
+    _Report(FileForm.KERNEL_LOG, KERNEL_LINE, lazy_regex(_KERNEL_LINE + rb"|-- \S|\s|$"), _OF_KERNEL),
     # ==============NVSMI LOG==============
     _Report(
         FileForm.NVIDIA_SMI,
-        lazy_regex(rb"=+NVSMI LOG=+\s"),
+        NVIDIA_SMI_LOG,
         lazy_regex(rb"\s|$|=+NVSMI LOG=+|GPU [\dA-Fa-f:.]+\s*$|[A-Z][\w ]{2,40} : |Unable to |WARNING: |No devices "),
     ),
     # Fri May  1 09:06:02 2026 / +-----…+ / | NVIDIA-SMI 550.54.15 …
@@ -154,7 +161,7 @@ _REPORTS = (
         lazy_regex(rb"^Thread \d+ \([^\n]{0,160}:\s*\n#0 |^CUDA Exception: ", re.M),
     ),
 )  # fmt: skip
-REPORTS = frozenset(report.form for report in _REPORTS)
+REPORTS = frozenset(report.form for report in _REPORTS) | {FileForm.BUG_REPORT}
 
 
 def form_of(head: bytes) -> FileForm:
@@ -168,6 +175,8 @@ def form_of(head: bytes) -> FileForm:
         return FileForm.NCCL_RAS
     if _FAULTHANDLER.match(begin):
         return FileForm.FAULTHANDLER
+    if _BUG_REPORT.match(begin):
+        return FileForm.BUG_REPORT
     # Of what was cut behind its first bytes the last line is a part only.
     whole = _unix(begin if len(head) < HEAD else begin[: begin.rfind(b"\n") + 1])
     report = next((each for each in _REPORTS if each.begins.match(whole)), None)

@@ -48,11 +48,11 @@ READERS: Mapping[FileForm, Callable[[str], Iterator[ReportLine]]] = MappingProxy
 
 
 def lines_of(
-    form: FileForm, data: bytes, above: Position, file: str | None, host: str | None
+    form: FileForm, data: bytes, above: Position, file: str | None, host: str | None, first: int = 1
 ) -> tuple[list[Line], str | None]:
     """-> what a report says, a line each, and a warning where it could not be read as what it is, so that its own lines
     are taken. A line's `raw` is the file's own. `above` is the position above the first one, `host` that of the file's
-    name."""
+    name, `first` the number of the first line in the file."""
     text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
     own = text.split("\n")
     made: list[Line] = []
@@ -69,7 +69,13 @@ def lines_of(
         place = host_name(told.host) or host
         made.append(
             Line(
-                told.number, raw, told.text[:LONGEST_TEXT], above.down(len(made) + 1), file, host=place, time=told.time
+                told.number + first - 1,
+                raw,
+                told.text[:LONGEST_TEXT],
+                above.down(len(made) + 1),
+                file,
+                host=place,
+                time=told.time,
             )
         )
     return made, warning
