@@ -1,40 +1,54 @@
-"""How far the clocks of a run's hosts are apart: the times at which they logged the same steps in, offsets out.
+"""How far the clocks of a run's hosts are apart: the times at which they logged the same steps, or at which their ranks
+ended the same collectives, in, offsets out.
 
-All ranks of a synchronous job end a step together, so that what their times differ by is a difference of clocks.
+All ranks of a synchronous job end a step together, and all ranks of a group a collective, so that what their times
+differ by is a difference of clocks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from statistics import median, median_low
+from typing import TypeVar
 
 from torchtriage.causality.run_reading import Reading
-from torchtriage.causality.thresholds import FEWEST_COMMON_STEPS, LEAST_OFFSET, MOST_THAT_DIFFER, STEPS_AGREE
+from torchtriage.causality.thresholds import (
+    FEWEST_COMMON_STEPS,
+    LEAST_OFFSET,
+    LEAST_OFFSET_OF_CALLS,
+    MOST_THAT_DIFFER,
+    STEPS_AGREE,
+)
 from torchtriage.domain.event import Event
+from torchtriage.domain.evidence import Evidence, RankTimes
 from torchtriage.domain.verdict import ClockOffset
 from torchtriage.facts import Environment
-from torchtriage.facts.host_steps import StepTimes, host_of_line, spans
-from torchtriage.reading.prefixes.times import seconds_between
+from torchtriage.facts.host_steps import host_of_line, spans
+from torchtriage.reading.prefixes.times import iso_time, seconds_between
 from torchtriage.reading.slurm_nodelist import sorted_hosts
 
+_E = TypeVar("_E")  # an event that hosts have in common
+_T = TypeVar("_T")  # when one of them dates it
 _Span = tuple[str, str]
+_Call = tuple[str, int]  # group, sequence number
 
 
-def clock_offsets(environment: Environment) -> tuple[ClockOffset, ...]:
+def clock_offsets(environment: Environment, evidence: Evidence) -> tuple[ClockOffset, ...]:
     """-> the hosts whose clocks are wrong, against one that goes as most do; of two, against the one that is behind.
-    Empty where one host alone logged steps, or the steps do not agree on it."""
+    Empty where one host alone logged steps or left dumps, or these do not agree on it. Logs come first: their lines can
+    be dated by another clock than the host's, as by one that collects them."""
     steps = environment.host_steps.times(environment.host_of)
-    if not steps:
-        return ()
     lines = chain(environment.host_steps.lines, environment.spread.lines, environment.progress_lines)
-    known = spans(lines, environment.host_of)
-    hosts = sorted_hosts(dict.fromkeys(steps))
-    first = max(hosts, key=lambda host: len(steps[host]))
-    offsets = [found for host in hosts if (found := _offset(host, first, steps, known)) is not None]
-    _, reference = median_low([(0.0, first), *((found.seconds, found.host) for found in offsets)])
-    if reference != first:
-        offsets = [found for host in hosts if (found := _offset(host, reference, steps, known)) is not None]
-    return tuple(found for found in offsets if abs(found.seconds) >= LEAST_OFFSET)
+    if found := _offsets(steps, spans(lines, environment.host_of) if steps else {}, seconds_between):
+        return _at_least(LEAST_OFFSET, found)
+    placed = _by_host(evidence.times, environment.host_of)
+    known = {host: _span(ranks) for host, ranks in placed.items()}
+    for least, kind in ((LEAST_OFFSET, _ended), (LEAST_OFFSET_OF_CALLS, _called)):
+        calls = {host: _first(map(kind, ranks)) for host, ranks in placed.items()}
+        if found := _offsets(calls, known, _seconds):
+            return _at_least(least, found)
+    return ()
 
 
 def ahead(event: Event, reading: Reading) -> float:
@@ -45,14 +59,73 @@ def ahead(event: Event, reading: Reading) -> float:
     return next((offset.seconds for offset in reading.clock_offsets if offset.host == host), 0.0)
 
 
-def _offset(host: str, reference: str, steps: dict[str, StepTimes], known: dict[str, _Span]) -> ClockOffset | None:
-    """-> how far a host's clock is ahead of the reference's; None where their common steps do not tell."""
-    own, others = steps[host], steps[reference]
-    if host == reference:
-        return None
-    told = (seconds_between(others[step], own[step]) for step in own.keys() & others.keys())
-    apart = [seconds for seconds in told if seconds is not None]
-    if len(apart) < FEWEST_COMMON_STEPS or not _at_once(known[host], known[reference]):
+def _at_least(seconds: float, offsets: Iterable[ClockOffset]) -> tuple[ClockOffset, ...]:
+    return tuple(found for found in offsets if abs(found.seconds) >= seconds)
+
+
+def _ended(rank: RankTimes) -> Mapping[_Call, int]:
+    return rank.ended
+
+
+def _called(rank: RankTimes) -> Mapping[_Call, int]:
+    """-> when a rank made the calls that ended, for backends that do not record their ends."""
+    return rank.called
+
+
+def _by_host(times: Iterable[RankTimes], host_of: Mapping[int, str]) -> dict[str, list[RankTimes]]:
+    found: dict[str, list[RankTimes]] = {}
+    for rank in times:
+        if (host := rank.host or host_of.get(rank.rank)) is not None:
+            found.setdefault(host, []).append(rank)
+    return found
+
+
+def _first(ranks: Iterable[Mapping[_Call, int]]) -> dict[_Call, int]:
+    """-> when the first of a host's ranks dated each call."""
+    found: dict[_Call, int] = {}
+    for call, at in chain.from_iterable(rank.items() for rank in ranks):
+        found[call] = min(at, found.get(call, at))
+    return found
+
+
+def _span(ranks: Iterable[RankTimes]) -> _Span:
+    first, last = zip(*(rank.span for rank in ranks), strict=True)
+    return iso_time(min(first) / 1e9), iso_time(max(last) / 1e9)
+
+
+def _seconds(first: int, last: int) -> float:
+    return (last - first) / 1e9
+
+
+def _offsets(
+    times: Mapping[str, Mapping[_E, _T]], known: Mapping[str, _Span], between: Callable[[_T, _T], float | None]
+) -> list[ClockOffset]:
+    """-> how far each host's clock is off, as far as events tell that two hosts had in common. `times`: of each host's
+    events; `known`: when it trained."""
+    hosts = sorted_hosts(dict.fromkeys(times))
+    if len(hosts) < 2:
+        return []
+
+    def against(reference: str) -> list[ClockOffset]:
+        compared = [(host, _apart(times[host], times[reference], between)) for host in hosts if host != reference]
+        told = [(host, apart) for host, apart in compared if _at_once(known[host], known[reference])]
+        return [found for host, apart in told if (found := _offset(host, reference, apart)) is not None]
+
+    first = max(hosts, key=lambda host: len(times[host]))
+    offsets = against(first)
+    _, reference = median_low([(0.0, first), *((found.seconds, found.host) for found in offsets)])
+    return offsets if reference == first else against(reference)
+
+
+def _apart(own: Mapping[_E, _T], others: Mapping[_E, _T], between: Callable[[_T, _T], float | None]) -> list[float]:
+    told = (between(others[event], own[event]) for event in own.keys() & others.keys())
+    return [seconds for seconds in told if seconds is not None]
+
+
+def _offset(host: str, reference: str, apart: list[float]) -> ClockOffset | None:
+    """-> how far a host's clock is ahead of the reference's; None where what lies between the times of their common
+    events does not tell."""
+    if len(apart) < FEWEST_COMMON_STEPS:
         return None
     middle = median(apart)
     agreeing = [seconds for seconds in apart if abs(seconds - middle) <= STEPS_AGREE]

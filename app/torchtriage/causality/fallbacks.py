@@ -59,7 +59,7 @@ def completed(read: ReadRuns) -> tuple[Reading, ...]:
     if len(readings) > 1 and readings[-1].is_empty:
         readings.pop()  # A launcher's banner that was written late; no run of its own.
     last = readings.pop()
-    last = replace(last, clock_offsets=clock_offsets(last.environment))
+    last = replace(last, clock_offsets=clock_offsets(last.environment, read.evidence))
     last = in_order_of_failure(last, read.clock)
     facts = last.environment if read.launcher is None else last.environment.with_launcher(read.launcher)
     last = replace(last, environment=facts, warnings=read.warnings, evidence=read.evidence)

@@ -71,7 +71,7 @@ def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | Non
         unread += given.unread is not None
         file = given
         try:
-            taken = files.log_of(given, number)
+            taken = files.log_of(given, number, origins)
             if taken is None:
                 continue
             file = taken
@@ -192,11 +192,12 @@ class _FilesReader:
         if self._long:
             self.warnings.append(f"{self._long} lines longer than {LONGEST_TEXT >> 10} KB were read in part")
 
-    def log_of(self, file: LogFile, number: int) -> LogFile | None:
+    def log_of(self, file: LogFile, number: int, origins: FileOrigins) -> LogFile | None:
         """-> the file, where it is a log. Raises UnreadableLog."""
         several = self.run.several or file.member
         try:
-            return self.collected.log_of(file, number, file.name if several else None)
+            host = origins.of(file.name, several).host or host_in_name(FileForm.FLIGHT_RECORDER, file.name)
+            return self.collected.log_of(file, number, file.name if several else None, host)
         except NotRead as reason:
             name = f"{self.run.name}/{file.name}" if several else self.run.name
             raise UnreadableLog(f"{name}: {reason}") from reason

@@ -35,6 +35,7 @@ FEWEST_COMMON_STEPS = 5  # steps that two hosts logged; of fewer, a slow write s
 STEPS_AGREE = 1.0  # seconds from the median; all ranks end a step together, and many loggers print whole seconds
 MOST_THAT_DIFFER = 0.25  # of the common steps; where more do, the hosts do not train in step, or logs were held back
 LEAST_OFFSET = 2.0  # seconds; clocks that NTP keeps are nearer, and a line can be logged so late
+LEAST_OFFSET_OF_CALLS = 10.0  # seconds; a rank can be slower than its peers by some seconds in every step
 
 # Which rank it was (missing_ranks.py, rank_attribution.py)
 FEWEST_THAT_LOST_ONE = 3  # ranks that lost the same one, where nothing says how many ranks there are

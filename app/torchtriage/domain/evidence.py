@@ -39,6 +39,7 @@ class Call:
     state: str = "scheduled"
     done: bool = False
     created_ns: int = 0
+    ended_ns: int = 0  # where the recorder saw that it ended; Gloo's calls have no such time
     timeout_ms: int = 0
     where: str | None = None
 
@@ -69,12 +70,26 @@ class RankDump:
     position: int  # of the file in the run
     groups: Mapping[str, GroupView]
     newest_ns: int = 0
+    oldest_ns: int = 0
+    host: str | None = None  # that its path tells
     texts: Mapping[int, str] = field(default_factory=dict)  # the entries of the calls that are kept, by their order
 
     def line(self, call: Call) -> Line:
         """-> the line of the dump's text that holds a call."""
         text = self.texts.get(call.order, "")
         return Line(call.number, text, text, Position(self.position, call.number), self.file, self.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class RankTimes:
+    """When one rank's clock dated the collectives that ended, by group and sequence number, in nanoseconds: `ended` and
+    `called`. `span`: its first and last call, ended or not."""
+
+    rank: int
+    host: str | None
+    ended: Mapping[tuple[str, int], int]
+    called: Mapping[tuple[str, int], int]
+    span: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +173,7 @@ class Evidence:
     reported: bool = False  # there is a report of NCCL's RAS service
     world_size: int | None = None
     lost: frozenset[int] = frozenset()  # ranks without a dump, where at least as many left one
+    times: tuple[RankTimes, ...] = ()  # of the ranks with a dump
 
 
 NO_EVIDENCE = Evidence()

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from torchtriage.domain.evidence import Evidence, Hang, RankDump, RankStack, Source
 from torchtriage.evidence import flight_recorder, nccl_ras, stacks
 from torchtriage.evidence.collective_words import CollectiveWords
-from torchtriage.evidence.flight_recorder import newest_of_each_rank, read_dump
+from torchtriage.evidence.flight_recorder import newest_of_each_rank, read_dump, times_of
 from torchtriage.evidence.rank_states import states_of
 from torchtriage.evidence.reports.readers import MOST_BYTES, READERS
 from torchtriage.evidence.stacks import doing, elsewhere, is_stack_alone, read_stack
@@ -39,10 +39,11 @@ class CollectedEvidence:
         self._stacks: list[RankStack] = []
         self._reports: list[nccl_ras.Report] = []
 
-    def log_of(self, file: LogFile, position: int, name: str | None) -> LogFile | None:
+    def log_of(self, file: LogFile, position: int, name: str | None, host: str | None = None) -> LogFile | None:
         """-> the file where it is a log or the report of a tool, which its form tells, to be read as one; None where it
         was other evidence, which is read here and now.
-        `position` is its number in the run; `name` what the verdict calls it.
+        `position` is its number in the run; `name` what the verdict calls it, `host` the one that
+        its path tells.
 
         Raises NotRead where it is evidence that can't be read, UnreadableLog where its bytes can't.
         """
@@ -59,7 +60,7 @@ class CollectedEvidence:
         form, every = form_of(head), chain((head,) if head else (), chunks)
         rank = rank_in_name(file.name)
         if form is FileForm.FLIGHT_RECORDER:
-            self._take(name, form, lambda: self._dump(every, name, position, rank))
+            self._take(name, form, lambda: self._dump(every, name, position, rank, host))
         elif form is FileForm.PY_SPY:
             self._take(name, form, lambda: self._stack(whole(every, stacks.MOST_BYTES), name, position, rank))
         elif form is FileForm.FAULTHANDLER:
@@ -114,7 +115,7 @@ class CollectedEvidence:
         )
         return Evidence(
             tuple(self._sources), frozenset(self._dumps), hang, len(by_rank), bool(self._reports), known,
-            lost if len(lost) <= len(self._dumps) else frozenset(),
+            lost if len(lost) <= len(self._dumps) else frozenset(), tuple(map(times_of, self._dumps.values())),
         )  # fmt: skip
 
     def _world_size(self) -> int | None:
@@ -134,8 +135,10 @@ class CollectedEvidence:
         if len(self._sources) < MOST_SOURCES:
             self._sources.append(source)
 
-    def _dump(self, chunks: Iterator[bytes], name: str | None, position: int, rank: int | None) -> int:
-        dump = read_dump(whole(chunks, flight_recorder.MOST_BYTES), name, position, rank)
+    def _dump(
+        self, chunks: Iterator[bytes], name: str | None, position: int, rank: int | None, host: str | None
+    ) -> int:
+        dump = read_dump(whole(chunks, flight_recorder.MOST_BYTES), name, position, rank, host)
         if len(self._dumps) >= _MOST_DUMPS and dump.rank not in self._dumps:
             raise NotRead(f"more than {_MOST_DUMPS:,} dumps")
         known = [self._dumps[dump.rank]] if dump.rank in self._dumps else []

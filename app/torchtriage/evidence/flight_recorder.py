@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
-from torchtriage.domain.evidence import Call, GroupView, RankDump
+from torchtriage.domain.evidence import Call, GroupView, RankDump, RankTimes
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.pickled_dumps import UNREAD
 from torchtriage.reading.whole_files import NotRead
@@ -30,8 +30,11 @@ _LIBRARY = lazy_regex(
 _LONGEST_WHERE = 80
 
 
-def read_dump(text: bytes, file: str | None, position: int, rank_in_name: int | None) -> RankDump:
-    """-> the dump. Its rank is the one that all of its groups have in common, else the one of the file's name.
+def read_dump(
+    text: bytes, file: str | None, position: int, rank_in_name: int | None, host: str | None = None
+) -> RankDump:
+    """-> the dump, of a rank on `host`. Its rank is the one that all of its groups have in common, else the one of the
+    file's name.
 
     Raises NotRead where it is no dump, or reports no rank.
     """
@@ -48,7 +51,7 @@ def read_dump(text: bytes, file: str | None, position: int, rank_in_name: int | 
     views = groups.views(data.get("pg_status"))
     kept = (call.order for view in views.values() for call in (*view.pending, *view.transfers, *view.ended))
     texts = {at: json.dumps(entries[at], ensure_ascii=False)[:_LONGEST] for at in kept}
-    return RankDump(rank, file, position, views, groups.newest_ns, texts)
+    return RankDump(rank, file, position, views, groups.newest_ns, groups.oldest_ns, host, texts)
 
 
 def _parsed(text: bytes) -> dict[str, Any]:
@@ -102,7 +105,7 @@ class _Groups:
     def __init__(self, config: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
         self._config = config
         self._open: dict[str, _Open] = {name: _Open() for name in config}
-        self.newest_ns = 0
+        self.newest_ns = self.oldest_ns = 0
 
     def add(self, entry: Mapping[str, Any], order: int, number: int) -> None:
         name, about = _group_of(entry)
@@ -111,6 +114,7 @@ class _Groups:
         group.ids.add(str(entry.get("pg_id")))
         call = _call(entry, self._key(name), order, number)
         self.newest_ns = max(self.newest_ns, call.created_ns)
+        self.oldest_ns = min(self.oldest_ns or call.created_ns, call.created_ns)
         if call.point_to_point and call.operation == _COALESCED:
             group.joined[call.sequence] = call.done
         group.calls.append(call)
@@ -179,7 +183,7 @@ def _call(entry: Mapping[str, Any], key: str, order: int, number: int) -> Call:
     return Call(
         key, sequence, operation or "?", order, number, transfer, _short(entry.get("input_sizes")),
         _short(entry.get("input_dtypes")), state, state == "completed" or retired, created,
-        _int(entry.get("timeout_ms")), _where(entry.get("frames")),
+        _int(entry.get("time_discovered_completed_ns")), _int(entry.get("timeout_ms")), _where(entry.get("frames")),
     )  # fmt: skip
 
 
@@ -204,6 +208,17 @@ def is_library(file: str) -> bool:
     """-> whether the file is of an installed package or of Python itself."""
     root = file.partition("/")[0].removesuffix(".py")  # py-spy shortens paths: selectors.py, torch/utils/data/…
     return _LIBRARY.search(file) is not None or root == "torch" or root in sys.stdlib_module_names
+
+
+def times_of(dump: RankDump) -> RankTimes:
+    """-> when the collectives that ended were called and ended, by the rank's own clock."""
+    ended = [call for view in dump.groups.values() for call in view.ended if not call.point_to_point]
+    return RankTimes(
+        dump.rank, dump.host,
+        {(call.group, call.sequence): call.ended_ns for call in ended if call.ended_ns},
+        {(call.group, call.sequence): call.created_ns for call in ended if call.created_ns},
+        (dump.oldest_ns, dump.newest_ns),
+    )  # fmt: skip
 
 
 def newest_of_each_rank(dumps: Iterable[RankDump]) -> dict[int, RankDump]:
