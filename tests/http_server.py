@@ -50,7 +50,11 @@ def serving(answer: Callable[[Asked], Told], tls: ssl.SSLContext | None = None) 
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """Says nothing where who asked did not wait: standard error is what a test looks at."""
+
+    with Server(("127.0.0.1", 0), Handler) as server:
         if tls:
             server.socket = tls.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

@@ -16,14 +16,10 @@ from torchtriage.reading.file_types import KERNEL_LINE, NVIDIA_SMI_LOG
 
 MOST_BYTES = 256 << 20  # of a report that are looked at; encoded dumps make some of them large
 _MOST_SMI = 8 << 20  # of what nvidia-smi printed
-_MOST_DATED = 20_000  # messages
 # uname: Linux gpu-021 5.15.0-105-generic #115-Ubuntu SMP …
 _HOST = lazy_regex(rb"(?m)^uname: Linux ([\w.-]{1,255}) ")
 _HEADER = 256  # bytes of the script's own words, or of a section's heading
 _SECTION = b"_" * 44
-# [131912.440118] NVRM: Xid … · kern  :err   : [131912.440118] NVRM: Xid …
-_SINCE_BOOT = lazy_regex(rb"(?:\w{2,8} *:\w{2,8} *: )?\[ {0,8}\d{1,9}\.\d{6}\] ")
-_DATED = lazy_regex(rb"\S.{10,120}? kernel: ")
 
 
 class BugReport:
@@ -43,9 +39,8 @@ class BugReport:
         self._name = name
 
     def kernel_lines(self) -> Iterator[bytes]:
-        """Yields the report with all lines but the kernel's left blank, so that these keep their numbers. A message of
-        dmesg is left blank too where the system's log shows it with a time. Raises UnreadableLog."""
-        dated: set[bytes] = set()
+        """Yields the report with all lines but the kernel's left blank, so that these keep their numbers.
+        Raises UnreadableLog."""
         smi: list[bytes] = []
         in_smi, number, left = False, 1, _MOST_SMI
         for block in blocks(self._limited(), self._name):
@@ -60,7 +55,7 @@ class BugReport:
                     left -= len(line) + 1
             smi.append(b"\n".join(printed))
             number += len(lines) - 1
-            yield b"\n".join([line if _tells(line, dated) else b"" for line in lines])
+            yield b"\n".join([line if KERNEL_LINE.match(line) else b"" for line in lines])
         self.smi = b"".join(smi)
 
     def _limited(self) -> Iterator[bytes]:
@@ -71,14 +66,3 @@ class BugReport:
             if left < 0:
                 self.cut = True
                 return
-
-
-def _tells(line: bytes, dated: set[bytes]) -> bool:
-    """-> whether it is a line of the kernel that none of those with a time has told; `dated` gets its message."""
-    if not KERNEL_LINE.match(line):
-        return False
-    if (found := _SINCE_BOOT.match(line)) is not None:
-        return line[found.end() :].strip() not in dated
-    if len(dated) < _MOST_DATED and (found := _DATED.match(line)) is not None:
-        dated.add(line[found.end() :].strip())
-    return True
