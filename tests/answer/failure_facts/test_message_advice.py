@@ -39,6 +39,11 @@ def raised(engine: Engine, message: str, library: str = "fitlib") -> tuple[dict[
             "Set VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 in the environment.",
             "export VLLM_ALLOW_LONG_MAX_MODEL_LEN=1",
         ),
+        (
+            "The split is too small for packing. You should set `eval_packing: False`.",
+            "You should set `eval_packing: False`.",
+            "eval_packing: False",
+        ),
         ("HINT: use `--no-fuse` with this card.", "Use `--no-fuse` with this card.", "--no-fuse"),
         ("This needs code of the repository. Please pass trust_remote_code=True.", None, "trust_remote_code=True"),
     ],
@@ -52,6 +57,11 @@ def test_a_message_that_says_what_to_do_is_the_first_step(
     assert answer is not None
     assert answer.steps[0].do == f"Do as the message says: {found['advice']}"
     assert answer.steps[0].run == command
+
+
+def test_advice_that_is_a_command_keeps_its_small_letter(engine: Engine) -> None:
+    found, _ = raised(engine, "This needs another release.\nTo fix: pip install numpy<2")
+    assert found["advice"] == "pip install numpy<2"
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,11 @@ def message_advice(failure: Failure) -> Iterator[Fact]:
     told = next(filter(None, (_advice(each, pattern) for each, pattern in asked)), None)
     if told is None:
         return
-    yield failure.fact("advice", told[:1].upper() + told[1:])
     command = _command(told, patterns, vocabulary)
     command = command or _command(text, tuple(one for one in patterns if one.name != "setting"), vocabulary)
+    # A sentence that is a command keeps its small letter: the shell knows no "Pip".
+    starts_command = command is not None and told.split()[0] == command.split()[0]
+    yield failure.fact("advice", told if starts_command else told[:1].upper() + told[1:])
     if command is not None:
         yield failure.fact("advice_command", command)
 
