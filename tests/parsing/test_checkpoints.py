@@ -10,6 +10,8 @@ from torchtriage.domain.line import Line, Position
 from torchtriage.domain.verdict import Checkpoint
 from torchtriage.engine import Engine
 from torchtriage.facts.checkpoints import FAILED, LIST, STARTED, WRITTEN, Message, Messages, written
+from torchtriage.reading import hit_selection
+from torchtriage.reading.scan import Scanner
 from torchtriage.reading.sources import from_bytes
 
 OOM = [*traceback("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", [("/job/train.py", 9, "main", "step()")])]  # fmt: skip
@@ -116,3 +118,41 @@ def test_progress_of_others_shows_nothing_where_saving_failed() -> None:
     assert written(told, [second], third, failed_saving=True) == ()
     assert written(told, [second], third, failed_saving=False) == (Checkpoint("a", 1, None, 1),)
     assert written(told, [fourth], third, failed_saving=False) == ()
+
+
+def test_what_512_ranks_say_of_one_checkpoint_does_not_displace_those_before(engine: Engine) -> None:
+    lines = []
+    for step in range(500, 2001, 500):
+        lines += [f"0: step {at} | loss 2.1 | lr 3.0e-04 | grad norm 0.512 | 7.01 s" for at in range(step - 500, step)]
+        lines += [f"{rank}: Saving checkpoint to /ckpt/checkpoint-{step}" for rank in range(512)]
+        lines += [f"{rank}: Saved checkpoint to /ckpt/checkpoint-{step}" for rank in range(512)]
+    found = saved(engine, *lines, "0: step 2001 | loss 2.1", *(f"5: {line}" for line in OOM))
+    assert [step for _, step, _, _ in found] == [500, 1000, 1500, 2000]
+    assert all(lines[line - 1].endswith(f"checkpoint-{step}") for _, step, _, line in found)
+
+
+def test_the_newest_checkpoints_are_found_in_the_middle_of_a_big_log(engine: Engine) -> None:
+    lines = []
+    for step in range(100, 1001, 100):
+        lines += [f"0: step {step} | loss 2.1 | {'grad ' * 300}" for _ in range(100)]
+        lines += [f"{rank}: Saved checkpoint to /ckpt/checkpoint-{step}" for rank in range(64)]
+    found = saved(engine, *lines, "0: step 1001 | loss 2.1", *(f"5: {line}" for line in OOM))
+    assert [step for _, step, _, _ in found] == [600, 700, 800, 900, 1000]
+    assert all(lines[line - 1].endswith(f"checkpoint-{step}") for _, step, _, line in found)
+
+
+def test_ranks_that_report_often_do_not_end_the_search_for_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hit_selection, "MOST_SEEN", 10)
+    hits = hit_selection.HitSelection(Scanner(lambda: [b"Saved"]), frozenset(), lambda *_: True, frozenset({0}))
+    block = b"0: Saved checkpoint\n" * 20
+    for _ in range(2):
+        assert list(hits.select(block)) == []
+        assert hits.newest == [(19 * 20, 20 * 20 - 1)]
+
+
+def test_a_rank_that_saves_after_the_failure_takes_no_checkpoint_away(engine: Engine) -> None:
+    told = "Saved checkpoint to /ckpt/checkpoint-500"
+    found = saved(
+        engine, "0: step 500 | loss 2.1", f"0: {told}", f"1: {told}", *(f"0: {line}" for line in OOM), f"2: {told}"
+    )
+    assert [(step, line) for _, step, _, line in found] == [(500, 2)]

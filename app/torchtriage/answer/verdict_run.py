@@ -102,7 +102,7 @@ def _lost_peers(choice: Choice, reading: Reading) -> tuple[int, ...]:
 
 def _checkpoints(choice: Choice, reading: Reading, failed_saving: bool) -> tuple[Checkpoint, ...]:
     """-> the newest checkpoints that were written before the root cause."""
-    values = reading.environment.values.get(checkpoints.NAME, ())
+    values = reading.environment.values.get(checkpoints.NAME, {}).values()
     told = list({value.line.position: (value.line, value.value) for value in values}.values())
     failed_at = choice.root.position if choice.root else None
     found = checkpoints.written(told, reading.environment.progress, failed_at, failed_saving)

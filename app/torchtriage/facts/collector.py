@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 from torchtriage.domain.event import Event
 from torchtriage.domain.host import host_name
@@ -24,6 +25,8 @@ from torchtriage.reading.prefixes.paths import FileOrigin, writer_of
 MOST_HOSTS = 4096
 _MOST_LASTING = 4096
 NEWEST = 256  # values kept of one line fact
+# Attempt, value, whether it was told before: of a value that hundreds of ranks tell, the first line and the newest are kept.
+_ValueKey = tuple[int, Any, bool]
 _MOST_PROGRESS = 16  # newest lines of progress
 _MOST_EARLIER = 4096  # lines of progress of earlier attempts
 
@@ -63,7 +66,9 @@ class Environment:
     of_devices: int = 0  # of these the ones that speak of devices alone
     around: int = 0  # lines that report no more than what stands around training
     kinds: int = 0  # of words of this field, a bit each
-    values: dict[str, list[FactValue]] = field(default_factory=dict)  # of each line fact the newest, by its name
+    values: dict[str, dict[_ValueKey, FactValue]] = field(
+        default_factory=dict
+    )  # of each line fact the newest, by its name
     told: KeptLines = field(default_factory=KeptLines)  # lines to be read where the run failed
     spread: SpreadLines = field(default_factory=SpreadLines)  # lines of progress from the first to the last
     host_steps: HostSteps = field(default_factory=HostSteps)  # the first lines of progress of each host
@@ -167,9 +172,13 @@ class Environment:
             if fact.read is None:
                 self.told.add(line)
             elif (value := fact.read(line.text[:LONGEST])) is not None:
-                known = self.values.setdefault(fact.name, [])
-                known.append(FactValue(line, value))
-                del known[:-NEWEST]
+                known = self.values.setdefault(fact.name, {})
+                first = (line.attempt, value, False)
+                key = first if first not in known else (line.attempt, value, True)
+                known.pop(key, None)  # so that it is the newest
+                known[key] = FactValue(line, value)
+                if len(known) > NEWEST:
+                    del known[next(iter(known))]
 
     def pass_by(self, lines: Sequence[Line], signs: Sequence[tuple[int, ...]]) -> None:
         """Takes lines of one file that tell at most that the run goes on; `signs` has the numbers of those of each."""
@@ -322,9 +331,7 @@ class Environment:
             _newest=deque(map(placed, self._newest), _MOST_PROGRESS),
             _earlier=list(map(placed, self._earlier)),
             values={
-                name: sorted(
-                    (value._replace(line=placed(value.line)) for value in known), key=lambda value: value.line.position
-                )
+                name: {key: value._replace(line=placed(value.line)) for key, value in known.items()}
                 for name, known in self.values.items()
             },
             files={files.get(file, file): name for file, name in self.files.items()},

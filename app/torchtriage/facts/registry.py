@@ -20,7 +20,7 @@ from torchtriage.facts import checkpoints, line_forms
 class LineFact:
     """`pointers` are regexes without look-around, one of which every line that tells the fact holds; none begins with
     `^`. `read`: the text of a line -> the fact's value, or None; where it is missing, lines are kept and read later.
-    `passing`: such lines are looked for in the middle of a big log as well, of each block the last one."""
+    `passing`: such lines are looked for in the middle of a big log as well, of each part of a block the last one."""
 
     name: str
     pointers: tuple[str, ...]

@@ -16,7 +16,9 @@ MOST_HITS = 3000  # of one pattern in one file, in lines that are not similar
 MOST_SIMILAR = 1000  # lines that differ in nothing but numbers; the tail and ranks not read yet are read all the same
 MOST_MISSES = 20_000  # lines where the scan pointed at a pattern in vain, before the pattern is given up for this file
 MOST_SEEN = 100_000  # matches of one pattern, before it is ignored
+MOST_LATEST = 1_000_000  # the same of one in `latest`: 1024 ranks that report a thousand checkpoints
 MOST_IGNORED = 1_000_000  # matches; reporting them takes as long as making a scanner for the other patterns only
+PART = 64 << 10  # bytes of a block, of each of which the last line that shows a pattern in `latest` is kept
 BRIEFLY = 50  # similar lines that are read with all that stands around them
 LONGEST_SEARCHED = 64 << 10  # bytes of a line in which a pattern is searched
 _COMPARED = 160  # bytes of two lines that are compared
@@ -43,14 +45,14 @@ class Hit(NamedTuple):
 @dataclass(slots=True)
 class HitSelection:
     """The hits of one file, block by block. `skipped` counts the lines that were skipped. A line that shows patterns
-    in `latest` alone is none; `newest` is where the last one of them is in the block."""
+    in `latest` alone is none; `newest` is where the last ones of them are in the block, one in each PART."""
 
     scanner: Scanner
     wide: frozenset[int]
     confirms: Callable[[int, bytes], bool]
     latest: frozenset[int] = frozenset()
     skipped: int = 0
-    newest: tuple[int, int] | None = None
+    newest: list[tuple[int, int]] = field(default_factory=list)
     _hits: Counter[int] = field(default_factory=Counter)
     _misses: Counter[int] = field(default_factory=Counter)
     _seen: Counter[int] = field(default_factory=Counter)
@@ -64,7 +66,7 @@ class HitSelection:
     def select(self, block: bytes, kept: int = 0) -> Iterator[Hit]:
         """Yields the lines of `block` to read, in order, each once; of those before the byte `kept`, which are read
         anyway with what stands around them, only where something long begins."""
-        self.newest = None
+        self.newest = []
         passed = 0  # up to here stand the frames of a known traceback
         for start, end, indexes in self._lines(block, kept):
             if start < passed:
@@ -106,15 +108,18 @@ class HitSelection:
         if found:
             counts = Counter(map(itemgetter(0), found))
             self._seen.update(counts)
-            self._ignored_patterns.update(index for index in counts if self._seen[index] >= MOST_SEEN)
+            self._ignored_patterns.update(index for index in counts if self._seen[index] >= self._most(index))
             if not self.latest.isdisjoint(counts):
-                place = next(end for index, end in reversed(found) if index in self.latest)
-                end = block.find(b"\n", place - 1)
-                self.newest = block.rfind(b"\n", 0, place - 1) + 1, len(block) if end < 0 else end
+                places = {end // PART: end for index, end in found if index in self.latest}
+                self.newest = [_line(block, place) for place in places.values()]
                 found = [hit for hit in found if hit[0] not in self.latest]
         if self._ignored > MOST_IGNORED:
             self.scanner, self._ignored = self.scanner.without(self._ignored_patterns), 0
         return found
+
+    def _most(self, index: int) -> int:
+        """-> how many matches of a pattern are taken."""
+        return MOST_LATEST if index in self.latest else MOST_SEEN
 
     def _shown(self, indexes: list[int], line: bytes) -> int | None:
         """-> the first pattern that is really in the line, of those that did not hit too often; what opens something
@@ -145,6 +150,12 @@ class HitSelection:
             self._similar[kind] = times + 1, index
         if len(self._ranks_read) < _MOST_KNOWN and (rank := _rank(line)):
             self._ranks_read.add((kind, rank))
+
+
+def _line(block: bytes, place: int) -> tuple[int, int]:
+    """-> start and end of the line of a match that ends at `place`."""
+    end = block.find(b"\n", place - 1)
+    return block.rfind(b"\n", 0, place - 1) + 1, len(block) if end < 0 else end
 
 
 def _rank(line: bytes) -> bytes | None:

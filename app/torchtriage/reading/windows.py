@@ -41,8 +41,8 @@ class Windows:
     `wide` are the scanner's patterns that open something long; `confirms` says whether what the scanner points at,
     a pattern in a line, is really there. `sampled` collects some bytes of blocks that went by, as (number of the
     last line, bytes), for a look at how the run progressed; the longer the file, the rarer.
-    Lines that show a pattern in `latest` open no window; `passing` collects the last ones of them, one a block, each
-    as (number of the first line, bytes) with the lines close above it.
+    Lines that show a pattern in `latest` open no window; `passing` collects the last ones of them, a few a
+    block, each as (number of the first line, bytes) with the lines close above it.
     After the iteration `size` (bytes) and `lines` are the size of the file, and `skipped` counts the hits that were
     skipped because there were too many like them, `long` the kept lines that are longer than what is looked at.
     """
@@ -77,10 +77,13 @@ class Windows:
         tail = b""
         for block in blocks:
             spans, owed = self._spans(block, owed, self.size < self._head)
-            if self._hits.newest is not None and not _holds(spans, self._hits.newest):
-                start, end = self._hits.newest
-                start = _back(block, start, BEFORE)
-                self.passing.append((self.lines + 1 + line_feeds(block, 0, start), block[start:end]))
+            number, counted = self.lines + 1, 0
+            for line in self._hits.newest[-MOST_PASSING:]:
+                if not _holds(spans, line):
+                    start = max(_back(block, line[0], BEFORE), counted)
+                    number += line_feeds(block, counted, start)
+                    counted = start
+                    self.passing.append((number, block[start : line[1]]))
             above = self.lines
             self.lines = yield from self._cut(block, spans, above)
             self.size += len(block)
