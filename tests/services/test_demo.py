@@ -12,10 +12,12 @@ import pytest
 
 from tests.built_in import built_in_engine, built_in_knowledge
 from torchtriage.cli.main import main
+from torchtriage.domain.dashboard import Range
 from torchtriage.domain.incident import Incident, IncidentFilter, State
 from torchtriage.knowledge.loader import load
 from torchtriage.reading.sources import from_bytes
 from torchtriage.services import demo, demo_logs
+from torchtriage.services.dashboard import unlikely_hosts
 from torchtriage.services.incidents import list_incidents
 from torchtriage.services.service import close_service, open_service
 from torchtriage.services.triage_incident import triage_incident
@@ -113,3 +115,16 @@ def test_make_demo_uses_a_folder_and_a_port_of_its_own(tmp_path: Path) -> None:
         ["sh", "-c", f"{demo[1]} env"], env=variables, capture_output=True, text=True, check=True
     ).stdout
     assert [line for line in left.splitlines() if line.startswith("TRIAGE_")] == ["TRIAGE_DATA_DIR=demo-data"]
+
+
+@pytest.mark.slow
+def test_one_host_fails_more_than_chance(tmp_path: Path) -> None:
+    service = open_service(Settings(data_dir=tmp_path, workers=0), triage_incident, working=False)
+    try:
+        demo.fill(service, 300, 1, NOW, lambda _: None)
+        wanted = Range((NOW - timedelta(days=demo.DAYS + 1)).date(), NOW.date())
+        found, _ = unlikely_hosts(service, wanted, None)
+    finally:
+        close_service(service)
+    assert found[0].failures.host == "cumulus-007"
+    assert found[0].failures.hardware > found[0].failures.count / 2

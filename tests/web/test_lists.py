@@ -477,6 +477,26 @@ def test_hosts_tell_what_failed_on_them(client: TestClient, service: Service) ->
     assert client.get("/hosts/nowhere").status_code == 404
 
 
+def test_hosts_begin_with_those_that_fail_more_than_chance(client: TestClient, service: Service) -> None:
+    assert 'class="tag"' not in client.get("/hosts").text
+    for number in range(12):
+        given(service, ECC, job_id=str(number), cluster="green")
+    for number in range(10, 30):
+        given(service, ECC.replace("gpu-7", f"gpu-{number}"), job_id=str(number), cluster="green")
+    page = client.get("/hosts").text
+    assert "failed 12 times, 1.5 expected" in page
+    assert page.count("more than chance</span>") == 1
+    assert 'href="/incidents?host=gpu-7&amp;outcome=failed"' in page
+    assert 'href="/incidents?host=gpu-7&amp;entry=xid.48"' in page
+
+
+def test_empty_lists_say_what_to_do_first(client: TestClient) -> None:
+    drafts, alerts = client.get("/drafts").text, client.get("/alerts").text
+    assert drafts.count("<li>") >= 4
+    assert '<a class="button" href="/unexplained">' in drafts
+    assert '<a class="button" href="/connect?from=slack">' in alerts
+
+
 def test_a_token_is_shown_once_and_revoked(client: TestClient, service: Service) -> None:
     made = client.post("/settings/tokens", data={"name": "ci", "scope": ["submit", "read"], "days": "30"})
     secret = re.search(r"tt_[\w-]{43}", made.text)

@@ -332,6 +332,7 @@ def test_what_is_not_there_is_a_page_for_people_and_json_for_programs(client: Te
     page = client.get(address)
     assert page.status_code == 404
     assert "Not found" in page.text
+    assert f'<code translate="no">{address}</code>' in page.text
     assert client.get(address, headers={"accept": "*/*"}).json()["error"]["code"] == "not_found"
     assert client.get(f"/api/v1{address}").headers["content-type"] == "application/json"
 

@@ -73,6 +73,14 @@ def _before(session: Session, wanted: Range, cluster: str | None, first: date | 
     return Before(days, causes.total(), lost, dict(causes))
 
 
+def unlikely_hosts(service: Service, wanted: Range, cluster: str | None) -> tuple[tuple[UnlikelyHost, ...], int]:
+    """-> hosts that failed more often than chance allows, and how many hosts were compared."""
+    within = StatsFilter(_start(wanted.first), _start(wanted.last + timedelta(days=1)), cluster)
+    with service.database.reading() as session:
+        uneven, compared = hosts.uneven(session, within, _LEAST, _UNEVEN)
+    return _unlikely(uneven, compared), compared
+
+
 def _unlikely(uneven: list[HostFailures], compared: int) -> tuple[UnlikelyHost, ...]:
     found = [
         UnlikelyHost(one, min(1.0, hit_by_chance(one.count, one.of_cluster, 1 / one.hosts) * compared))

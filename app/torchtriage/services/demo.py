@@ -50,6 +50,9 @@ _LUCKY = 0.06  # share of the other retries that do
 _QUEUES = ("batch", "batch", "long", "debug")
 _IMAGES = tuple(f"registry.example.com/ml/train:torch{version}" for version in ("2.3.1", "2.5.1", "2.6.0", "2.7.1"))
 _BAD_IMAGE = "registry.example.com/ml/train:nightly-torch2.7.1"
+_BAD_CLUSTER = "cumulus"
+_BAD_SHARE = 2  # times as many hardware failures as elsewhere
+_ON_BAD_HOST = 0.8  # share of hardware failures
 _TEAMS = dict(
     zip(_JOBS, ("llm", "llm", "post-training", "post-training", "vision", "llm", "eval", "speech"), strict=True)
 )
@@ -95,7 +98,10 @@ def _failures(knowledge: KnowledgeBase, count: int, chance: Random, now: datetim
     while made < count:
         cluster, scheduler, size = chance.choice(_CLUSTERS)
         known = {
-            name: (int(share), fitting)
+            name: (
+                int(share) * (_BAD_SHARE if cluster == _BAD_CLUSTER and _is_hardware(knowledge, name) else 1),
+                fitting,
+            )
             for share, names in by_share.items()
             for name in names
             if (fitting := [message for message in messages[name] if fits(message, scheduler)])
@@ -126,15 +132,23 @@ def _failures(knowledge: KnowledgeBase, count: int, chance: Random, now: datetim
                 break
 
 
+def _is_hardware(knowledge: KnowledgeBase, entry: str) -> bool:
+    return knowledge.entries[entry].owner == "hardware"
+
+
 def _launch(
     chance: Random, cluster: str, scheduler: str, size: int, owner: str, at: datetime, message: str | None, job: Job
 ) -> Launch:
     wide = chance.choices((1, 2, 4, 8, 16, 64), (30, 24, 20, 14, 9, 3))[0]
-    # Hardware fails again and again on a few hosts.
+    # Hardware fails again and again on a few hosts, one of which the scheduler goes on to give to jobs: the pages show
+    # that it fails more than chance.
     bad = [f"{cluster}-{number:03}" for number in (7, 19, 31)]
     hosts = chance.sample([f"{cluster}-{number:03}" for number in range(1, size + 1)], min(wide, size))
-    if owner == "hardware" and chance.random() < 0.7:
-        hosts = [chance.choices(bad, (6, 2, 1))[0], *[host for host in hosts if host not in bad]][:wide]
+    if owner == "hardware" and chance.random() < _ON_BAD_HOST:
+        hosts = [
+            chance.choices(bad, (10, 2, 1) if cluster == _BAD_CLUSTER else (2, 2, 1))[0],
+            *[host for host in hosts if host not in bad],
+        ][:wide]
     steps = 0 if message and ends_at_start(message) else 1 + int(chance.expovariate(1 / 900))
     began = at - timedelta(minutes=13) - steps * timedelta(seconds=7)
     torch = (job.image or "").rpartition("torch")[2] or "2.6.0"

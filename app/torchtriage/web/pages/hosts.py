@@ -11,9 +11,9 @@ from fastapi import APIRouter, Request, Response
 from torchtriage.answer.localized_verdict import title_of
 from torchtriage.domain.incident import IncidentFilter
 from torchtriage.domain.json_form import fields_form
-from torchtriage.domain.stats import HostRecord, StatsFilter
+from torchtriage.domain.stats import HostRecord, StatsFilter, UnlikelyHost
 from torchtriage.services import stats
-from torchtriage.services.dashboard import cluster_names
+from torchtriage.services.dashboard import cluster_names, unlikely_hosts
 from torchtriage.services.drain_commands import commands
 from torchtriage.services.incidents import list_summaries
 from torchtriage.web.dependencies import ServiceDep
@@ -33,11 +33,14 @@ _RECENT = 25
 @dataclass(frozen=True, slots=True)
 class HostsPage:
     """`full`: there may be more hosts than are shown. `latest`: causes and jobs are told of so many failures of a host;
-    None where that is all of them. `titles` are the entries' in the reader's language."""
+    None where that is all of them. `unlikely`: those of the `compared` hosts, whatever their names, that fail more
+    often than chance, by name. `titles` are the entries' in the reader's language."""
 
     items: tuple[HostRecord, ...]
     full: bool
     latest: int | None
+    unlikely: dict[str, UnlikelyHost]
+    compared: int
     titles: dict[str, str]
     ranges: tuple[Choice, ...]
     clusters: tuple[str, ...]
@@ -65,11 +68,14 @@ class HostPage:
 def hosts(request: Request, service: ServiceDep) -> Response:
     asked, wanted = _asked(request)
     found = stats.hosts(service, wanted, _MOST)
+    unlikely, compared = unlikely_hosts(service, asked.range, wanted.cluster)
     kept = {"cluster": wanted.cluster or "", "host": wanted.host or ""}
     page = HostsPage(
         items=tuple(found),
         full=len(found) == _MOST,
         latest=max((one.looked_at for one in found if one.looked_at < one.count), default=None),
+        unlikely={one.failures.host: one for one in unlikely},
+        compared=compared,
         titles=_titles(request, service, found),
         ranges=asked.choices("/hosts", kept),
         clusters=tuple(cluster_names(service)),
