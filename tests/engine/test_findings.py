@@ -1,6 +1,8 @@
+from dataclasses import replace
+
 from tests.built_in import built_in_knowledge
 from torchtriage.causality.findings import MOST, Findings
-from torchtriage.domain.event import Event, EventSource
+from torchtriage.domain.event import Event, EventSource, Frame, Raised, Where
 from torchtriage.domain.line import Line, Position
 from torchtriage.knowledge.cache import cache_folder
 from torchtriage.matching.matcher import Matcher
@@ -23,3 +25,19 @@ def test_equal_events_of_many_ranks_are_one_finding_and_too_many_lose_the_middle
     assert len(kept) == MOST
     assert findings.dropped == 101
     assert (kept[1], kept[-1]) == (f"died of {words[0]}", f"died of {words[-1]}")
+
+
+def test_an_error_printed_bare_has_the_frames_of_an_equal_one_and_stays_where_it_was() -> None:
+    text = "RuntimeError: sizes differ"
+    found = Findings(Matcher(Patterns(built_in_knowledge(), cache_folder())))
+    said = Raised("RuntimeError", "sizes differ")
+    raised = replace(said, frames=(Frame("/home/u/train.py", 80, "main"),))
+    bare, whole = (
+        replace(at(number, text, rank), where=Where.EXCEPTION, chain=(one,))
+        for number, rank, one in ((1, 1, said), (9, 0, raised))
+    )
+    found.add([bare, whole])
+    (only,) = found.found()
+    assert only.event.exception is not None
+    assert only.event.exception.frames == raised.frames
+    assert (only.event.rank, only.event.line.number, only.ranks) == (1, 1, frozenset({0, 1}))

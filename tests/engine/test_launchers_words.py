@@ -18,6 +18,20 @@ FIRST = [
     "  Process name: [[50371,1],0]",
     "  Exit code:    1",
 ]
+# The whole help text of PRRTE is longer than the short pastes that need not speak of training.
+NO_SLOTS = [
+    "-" * 74,
+    "There are not enough slots available in the system to satisfy the 4",
+    "slots that were requested by the application:",
+    "",
+    "  python",
+    "",
+    "Either request fewer procs for your application, or make more slots",
+    "available for use.",
+    "",
+    *(f"  {number}. This help text names one more place that says how many slots there are." for number in range(1, 9)),
+    "-" * 74,
+]
 YARN = [
     "26/05/01 09:00:00 INFO dmlc.ApplicationMaster: [DMLC] Task 2 exited with status 1 Diagnostics:Exception from container-launch.",
     "Container id: container_1_01_000004",
@@ -49,6 +63,13 @@ def test_a_run_that_stalls_stands_still_until_a_step_follows(engine: Engine) -> 
 def test_a_rank_that_lost_the_others_did_not_leave_first(engine: Engine) -> None:
     entry, rank = place(engine, f"[1,1]<stderr>:{SHUT_DOWN}", "-" * 74, *FIRST)
     assert (entry, rank) == ("mpi.error", 0)
+
+
+def test_what_mpirun_says_of_its_own_job_counts_in_any_log(engine: Engine) -> None:
+    verdict = triage(engine, *NO_SLOTS)
+    assert (verdict.outcome, place(engine, *NO_SLOTS)[0]) == ("explained", "mpi.error")
+    assert verdict.answer is not None
+    assert "asked for 4 processes" in verdict.answer.says
 
 
 def test_yarn_says_which_task_left(engine: Engine) -> None:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from torchtriage.domain.entry import Role
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.line import START, Position
-from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.masking import mask
 from torchtriage.matching.matcher import EventPatterns, Match, Matcher
 
@@ -18,8 +17,6 @@ MOST = 4000  # different findings kept of one run: the first half of them, and t
 MOST_NEAR_SEARCHES = 100  # findings of one run that no entry knows and that are compared with the messages of all
 # Sources that speak of others' failures, or of what nobody names.
 _APART = frozenset({EventSource.LAUNCHER, EventSource.TITLE, EventSource.ALARMING_LINE})
-# What LSF, in its report, and PBS say about the job that they ended.
-_OTHER_BATCH = lazy_regex(r"^\W{0,4}TERM_[A-Z_]{3,30}: [a-z]|=>> PBS: job killed: ")
 BATCH_AREA = "slurm"  # of entries that say what a batch system did with its own job
 MOST_SAMPLES = 7  # equal events of other ranks kept for evidence
 
@@ -106,6 +103,10 @@ class _Fold:
             self.found = matcher.patterns_of(event)
         elif self.count and len(self.samples) < MOST_SAMPLES and event.rank not in self.ranks:
             self.samples.append(event)
+        first = self.found.event
+        if self.count and not _has_frames(first) and _has_frames(event):
+            # One rank printed the message alone, another one where it was raised.
+            self.found = matcher.patterns_of(_told_with_frames(first, event))
         self.count += 1
         self.fatal = self.fatal or event.fatal
         self.last = max(self.last, event.line.position)
@@ -174,6 +175,18 @@ def _key(event: Event) -> tuple[object, ...]:
     return (event.where, event.attempt, event.source if event.source in _APART else "", mask(text[:400]), *who)
 
 
+def _has_frames(event: Event) -> bool:
+    return event.exception is not None and bool(event.exception.frames)
+
+
+def _told_with_frames(event: Event, equal: Event) -> Event:
+    """-> the event with the traceback of an equal one; its message stays where the event itself has it."""
+    *before, last = equal.chain
+    if event.exception is not None:
+        last = replace(last, lines=event.exception.lines)
+    return replace(event, source=equal.source, chain=(*before, last))
+
+
 def with_matches(
     findings: Iterable[Finding], matcher: Matcher, of_training: bool = True, of_another: bool = False
 ) -> tuple[Finding, ...]:
@@ -197,8 +210,8 @@ def with_matches(
             if near is not None and near.entry.id not in weak:
                 matches = [near, *matches]
         if not of_training:
-            counted = BATCH_AREA if _is_of_the_job(finding.event) and not of_another else None
-            matches = [match for match in matches if not match.general or match.entry.area == counted]
+            counted = () if of_another else _areas_of_its_job(finding.event, matcher)
+            matches = [match for match in matches if not match.general or match.entry.area in counted]
         matched.append(replace(finding, matches=tuple(matches)))
     return tuple(matched)
 
@@ -235,6 +248,7 @@ def _tells(event: Event) -> bool:
     )
 
 
-def _is_of_the_job(event: Event) -> bool:
-    """-> whether a batch system speaks of its own job, whatever program that ran."""
-    return event.source is EventSource.SLURM or bool(_OTHER_BATCH.search(event.line.text))
+def _areas_of_its_job(event: Event, matcher: Matcher) -> frozenset[str]:
+    """-> areas of entries about the job itself, where a batch system or launcher speaks of its own."""
+    told = matcher.own_jobs.areas(event.line.text)
+    return told | {BATCH_AREA} if event.source is EventSource.SLURM else told

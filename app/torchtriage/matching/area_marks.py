@@ -1,4 +1,4 @@
-"""Whether a failure shows the framework, library or device of an area: an area and texts in, yes or no out."""
+"""Whether texts show the framework, library or device of an area, or speak of a job as its batch system does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from torchtriage.domain.event import Raised
 from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.lazy_regex import lazy_regex
 
-_AREA_MARKS = "area-marks"  # the list of the vocabulary
+_AREA_MARKS = "area-marks"  # a list of the vocabulary
+_OWN_JOB = "own-job-words"  # a list of the vocabulary
 
 
 class AreaMarks:
@@ -26,6 +27,17 @@ class AreaMarks:
         """-> whether a library raised the exception, and neither its message nor its traceback shows the area: another
         library uses the same words."""
         return bool(raised.frames) and not raised.frames[-1].user_code and not self.shown(area, _texts(raised))
+
+
+class OwnJobs:
+    """What batch systems and launchers say of the job that they ended or did not start."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._words = [(item.name, lazy_regex(item.exact)) for item in vocabulary.patterns(_OWN_JOB) if item.name]
+
+    def areas(self, text: str) -> frozenset[str]:
+        """-> the areas of entries about a job of which the text speaks."""
+        return frozenset(area for area, words in self._words if words.search(text))
 
 
 def _texts(raised: Raised) -> Iterator[str]:

@@ -13,7 +13,7 @@ from torchtriage.evidence.collective_words import CollectiveWords
 from torchtriage.facts.document_signs import DocumentSigns
 from torchtriage.facts.ending_signs import EndingSigns
 from torchtriage.facts.line_facts import LineSigns
-from torchtriage.matching.area_marks import AreaMarks
+from torchtriage.matching.area_marks import AreaMarks, OwnJobs
 from torchtriage.matching.misspelled_exceptions import ExceptionNames
 from torchtriage.matching.near_matches import Near, NearSigns
 from torchtriage.matching.patterns import Patterns
@@ -75,7 +75,7 @@ class Matcher:
         self._near = NearSigns(patterns)
         self._exception_names = ExceptionNames(patterns)
         vocabulary = patterns.vocabulary
-        self.area_marks = AreaMarks(vocabulary)
+        self.area_marks, self.own_jobs = AreaMarks(vocabulary), OwnJobs(vocabulary)
         self._warning = re2.compile(f"{_WARNING}|{vocabulary.regex('run-goes-on')}")
         self._retry = re2.compile(vocabulary.regex("retry-messages"))
         self.collective_words = CollectiveWords(vocabulary)
