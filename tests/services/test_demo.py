@@ -20,6 +20,7 @@ from torchtriage.services import demo, demo_logs
 from torchtriage.services.dashboard import unlikely_hosts
 from torchtriage.services.incidents import list_incidents
 from torchtriage.services.service import close_service, open_service
+from torchtriage.services.tokens import changes
 from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
 
@@ -42,6 +43,12 @@ def test_every_incident_is_triaged_and_stands_in_the_month_before(tmp_path: Path
     assert all(NOW - timedelta(days=demo.DAYS + 1) < incident.received_at <= NOW for incident in incidents)
     assert any(incident.gpu_hours_lost for incident in incidents)
     assert any(incident.feedback for incident in incidents)
+    service = open_service(Settings(data_dir=tmp_path, workers=0), triage_incident, working=False)
+    try:
+        said = [change.at for change in changes(service.database, None, 100).items if change.action == "feedback"]
+    finally:
+        close_service(service)
+    assert said == sorted(said, reverse=True)
 
 
 def test_a_seed_makes_the_same_incidents(tmp_path: Path) -> None:

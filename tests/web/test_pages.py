@@ -397,3 +397,11 @@ class Asleep:
 
     def put(self, *_: object) -> None:
         pass
+
+
+def test_the_knowledge_page_opens_with_the_entries_most_frequent_here(client: TestClient) -> None:
+    handed_in(client, OOM)
+    page = client.get("/knowledge").text
+    seen = page[page.index('id="seen"') : page.index('<div class="knowledge')]
+    assert re.search(r'<a href="/incidents\?entry=cuda\.oom"[^>]*>\d+</a> <a href="/knowledge/cuda\.oom">', seen)
+    assert 'id="seen"' not in client.get("/knowledge?area=cuda").text

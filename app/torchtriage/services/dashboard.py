@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.dashboard import OTHERS, UNKNOWN, Before, Chart, ClusterRecord, Cost, Dashboard, Range
-from torchtriage.domain.entry import KnowledgeBase
+from torchtriage.domain.entry import Entry, KnowledgeBase
 from torchtriage.domain.stats import HostFailures, StatsFilter, Total, UnlikelyHost
 from torchtriage.domain.verdict import FAILED
 from torchtriage.services.chance import hit_by_chance
@@ -57,6 +57,17 @@ def dashboard(service: Service, wanted: Range, cluster: str | None = None) -> Da
         unlikely_hosts=_unlikely(uneven, compared),
         compared=compared,
     )
+
+
+def frequent_entries(service: Service, wanted: Range, most: int) -> tuple[tuple[Entry, int], ...]:
+    """-> the entries that explained most failures received in these days, and how many each."""
+    with service.database.reading() as session:
+        totals = stored.by_cluster(session, wanted, None)
+    counts: Counter[str] = Counter()
+    for total in totals:
+        if total.outcome in FAILED and total.entry in service.knowledge.entries:
+            counts[total.entry] += total.count
+    return tuple((service.knowledge.entries[entry], count) for entry, count in counts.most_common(most))
 
 
 def _before(session: Session, wanted: Range, cluster: str | None, first: date | None) -> Before | None:

@@ -177,12 +177,15 @@ def _decide(service: Service, chance: Random, now: datetime) -> None:
         status = chance.choice((GroupStatus.RESOLVED, GroupStatus.IGNORED, GroupStatus.OPEN))
         change = GroupChange(status, chance.choice(_PEOPLE), chance.choice(_notes(service, group.entry)))
         groups.change_group(service, group.id, change, "demo")
+    told: list[tuple[str, Feedback]] = []
     for incident in incidents.list_incidents(service, IncidentFilter(), 60).items[::2]:
         right = chance.random() < 0.9 and incident.verdict is not None and incident.verdict.outcome != "unexplained"
         note = chance.choice((*_notes(service, incident.entry), None)) if right and incident.entry else None
         at = incident.received_at + (now - incident.received_at) * chance.uniform(0.1, 0.9)
-        said = Feedback("right" if right else "wrong", chance.choice(_PEOPLE), at, None, note)
-        incidents.give_feedback(service, incident.id, said)
+        told.append((incident.id, Feedback("right" if right else "wrong", chance.choice(_PEOPLE), at, None, note)))
+    # In the order of time, in which the audit log stands.
+    for number, said in sorted(told, key=lambda one: one[1].at):
+        incidents.give_feedback(service, number, said)
 
 
 def _notes(service: Service, entry: str | None) -> tuple[str, ...]:

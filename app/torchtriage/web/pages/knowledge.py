@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 from fastapi import APIRouter, Request, Response
 
+from torchtriage.domain.dashboard import Range
 from torchtriage.domain.entry import Entry, Kind
 from torchtriage.knowledge.symptom_search import SearchIndex
+from torchtriage.services.dashboard import frequent_entries
 from torchtriage.web.dependencies import SearchDep, ServiceDep
 from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.urls import address, value
 
 router = APIRouter()
 _FOUND, _SEARCHED = 15, 100
+_SEEN, _DAYS = 9, 30
 OWNERS = ("user", "framework", "platform", "hardware")
 KINDS = tuple(kind.value for kind in Kind)
 
@@ -46,11 +50,16 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class KnowledgePage:
     """The entries that fit by area, or those of them that answer `asked.q`, best first; `total` counts all entries.
+
+    `seen`: the entries that explained most failures of the last `days`, and how many; empty where the list is narrowed.
     `owners` and `kinds` are the choices, with how many entries each has, and `area_names` all areas. `broken`: the
-    folders can't be loaded as they are now."""
+    folders can't be loaded as they are now.
+    """
 
     asked: Asked
     areas: tuple[Area, ...]
+    seen: tuple[tuple[Entry, int], ...]
+    days: int
     found: tuple[Entry, ...]
     total: int
     owners: dict[str, int]
@@ -75,6 +84,8 @@ def knowledge(request: Request, service: ServiceDep, index: SearchDep) -> Respon
     page = KnowledgePage(
         asked=asked,
         areas=() if asked.q else tuple(areas),
+        seen=() if any(kept.values()) else frequent_entries(service, _last(_DAYS), _SEEN),
+        days=_DAYS,
         found=_found(asked, index, entries) if asked.q else (),
         total=len(entries),
         owners={owner: owners[owner] for owner in OWNERS},
@@ -84,6 +95,11 @@ def knowledge(request: Request, service: ServiceDep, index: SearchDep) -> Respon
         broken=bool(service.folders.last.problems),
     )
     return render(request, "knowledge.html", page)
+
+
+def _last(days: int) -> Range:
+    today = datetime.now(UTC).date()
+    return Range(today - timedelta(days=days - 1), today)
 
 
 def _asked(request: Request, areas: set[str]) -> Asked:
