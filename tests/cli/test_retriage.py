@@ -72,3 +72,16 @@ def test_at_a_terminal_it_asks_before(monkeypatch: pytest.MonkeyPatch, capsys: p
         assert "incident 1: python.exception → cuda.oom" in told.out
         assert told.err == "Change them? [y/N] "
         assert told.out.count("1 incidents have a new verdict") == changed
+
+
+def test_it_names_the_cases_where_the_cause_stays(
+    tmp_path: Path, stored: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service = open_service(Settings(data_dir=tmp_path, workers=0), lambda *_: None, working=False)
+    with service.database.transaction() as session:
+        session.execute(text("UPDATE incidents SET entry = 'cuda.oom', \"case\" = 'earlier' WHERE entry IS NOT NULL"))
+    close_service(service)
+    assert main(["retriage", "--yes"]) == 0
+    told = capsys.readouterr().out
+    assert "incident 1: cuda.oom/earlier → cuda.oom/" in told
+    assert "1 of these keep their cause and get another case's answer" in told

@@ -60,7 +60,7 @@ def test_it_tells_what_others_would_lose_and_where_the_sign_is_not_the_cause(
         SOUND, sign=r"OutOfMemoryError: CUDA out of memory\. Tried to allocate [\d.]+ GiB\. GPU 0 has a total"
     )
     told = back_tested(jobs, service, broad)
-    assert told.takes == (ShownIn(taken, "explained", "cuda.oom"),) or told.beside == told.takes
+    assert told.takes == (ShownIn(taken, "explained", "cuda.oom", "forward"),) or told.beside == told.takes
 
 
 def test_it_tells_false_alarms_on_healthy_runs(jobs: BackTestJobs, service: Service) -> None:

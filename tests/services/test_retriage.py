@@ -59,8 +59,9 @@ class Wiser:
             found = self.run(known.order)
         except StorageUnavailable as error:
             return error
-        key = VerdictKey(found.summary.outcome, found.summary.entry, found.summary.fingerprint)
-        return None if key == known.key else found
+        told = found.summary
+        key = VerdictKey(told.outcome, told.entry, told.fingerprint, told.case)
+        return None if known.key and key.says_same_as(known.key) else found
 
     def why(self, order: Order, entry: str) -> Why:
         return self._triager.why(order, entry)
@@ -113,7 +114,10 @@ def test_it_shows_then_changes_and_remembers(service: Service) -> None:
     later = wiser(service)
     shown = Retriage(later)
     after = ("explained", "cuda.illegal-access")
-    assert list(shown.preview()) == [Difference(known, ("explained", "cuda.oom"), after) for known in (one, two)]
+    case = before.verdict and before.verdict.answer and before.verdict.answer.case
+    was = ("explained", "cuda.oom")
+    assert list(shown.preview()) == [Difference(known, was, after, None, (case, case)) for known in (one, two)]
+    assert shown.reanswered == 0
     assert (shown.looked_at, shown.found) == (3, [one, two])
     assert entries(service, one, two) == ["cuda.oom", "cuda.oom"]
     assert changed(Retriage(later, shown.found)) == 2

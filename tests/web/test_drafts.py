@@ -248,8 +248,14 @@ def test_a_case_is_added_to_an_entry_that_ships_and_taken_out_again(client: Test
     assert re.search(r'id="w-near_miss"[^>]*><li>the sign is found in it', near)
     assert client.get("/drafts/1.yaml").text.startswith("adds_to: storage.output-path\ncases:\n")
     client.post("/drafts/1/back-test", data={"action": "start"})
-    assert finished(client, "1")["counts"] == {"refines": 1}
-    assert "Would answer better" in client.get("/drafts/1/back-test").text
+    told = finished(client, "1")
+    assert (told["counts"], told["overrides"][0]["case"]) == ({"overrides": 1}, before["answer"]["case"])
+    page = client.get("/drafts/1/back-test").text
+    assert "Would take from other cases" in page
+    assert f'href="{incident}"' in page
+    assert 'href="/knowledge/storage.output-path#case-exists-race"' in page
+    assert 'id="case-exists-race"' in client.get("/knowledge/storage.output-path").text
+    assert "将取代其他 case" in client.get("/drafts/1/back-test", headers={"Accept-Language": "zh"}).text
     assert "It is in use." in moved(client, "approve")
     own = client.get("/api/v1/knowledge/storage.output-path").json()
     assert own["owner"] == "user"
@@ -260,3 +266,44 @@ def test_a_case_is_added_to_an_entry_that_ships_and_taken_out_again(client: Test
     assert "It is not in use yet." in moved(client, "undo")
     after = client.get(f"/api/v1{handed_in(client, LOCKED + 'once more')}").json()["verdict"]
     assert after["answer"]["case"] == before["answer"]["case"]
+
+
+def retriaged(client: TestClient) -> str:
+    """-> the preview of what the draft changes in stored incidents, which is applied then."""
+    jobs = client.app.state.retriage_jobs  # type: ignore[attr-defined]
+    assert client.post("/drafts/1/retriage", follow_redirects=False).headers["location"] == "/retriage"
+    jobs.wait()
+    page = client.get("/retriage").text
+    client.post("/retriage", data={"action": "apply"})
+    jobs.wait()
+    return page
+
+
+def test_stored_answers_follow_a_case_that_is_added_and_taken_back(client: TestClient) -> None:
+    incident = handed_in(client, LOCKED)
+    unlike = handed_in(client, LOCKED.replace("frobnicator.lock", "frobnicator.out"))
+    client.post("/drafts", data=CASE | {"action": "save", "incident": incident.rpartition("/")[2]})
+    client.post("/drafts/1/back-test", data={"action": "start"})
+    finished(client, "1")
+    assert "Preview re-triage (1)" in moved(client, "approve")
+    page = retriaged(client)
+    assert "1 incidents checked: 1 would change" in page
+    assert "Of these, 1 keep their cause and get another case" in page
+    cells = re.findall(r'#case-([^"]+)" translate="no">(storage\.output-path/[^<]+)</a>', page)
+    both = ("exists-race", "frobnicator-lock")
+    assert cells == [(case, f"storage.output-path/{case}") for case in both]
+    assert CASE["says_en"] in client.get(incident).text
+    assert CASE["says_en"] not in client.get(unlike).text
+    assert "Preview re-triage (1)" in (undone := moved(client, "undo"))
+    assert 'aria-current="step">Draft' in undone
+    assert re.findall(r"#case-([^\"]+)\"", retriaged(client)) == [*reversed(both)]
+    assert CASE["says_en"] not in client.get(incident).text
+    assert client.get(f"/api/v1{incident}").json()["verdict"]["answer"]["case"] == "exists-race"
+    assert "Preview re-triage" not in client.get("/drafts/1").text
+    assert client.post("/drafts/1/retriage").status_code == 400
+    told = client.get("/api/v1/changes", params={"subject": "draft 1"}).json()["items"]
+    assert [change["action"] for change in told] == ["take back", "approve", "create"]
+    told = client.get("/api/v1/changes", params={"subject": "incidents"}).json()["items"]
+    assert [(change["action"], change["detail"]["changed"]) for change in told] == [("retriage", 1), ("retriage", 1)]
+    shown = client.get("/drafts/1").text
+    assert re.findall(r"<li>anyone ([a-z ]+) <span", shown) == ["took back", "approved", "created"]

@@ -71,8 +71,7 @@ def _print_differences(differences: Iterator[Difference], progress: Progress) ->
     """Prints what changes, and what can't be triaged now -> how many of each kind."""
     kinds: Counter[str] = Counter()
     for number, difference in enumerate(differences):
-        after = _outcome(difference.after) if difference.after else f"stays, as {difference.problem}"
-        change = f"{_outcome(difference.before)} → {after}"
+        change = _change(difference)
         kinds[change] += 1
         if number < _MAX_LISTED:
             progress.clear()
@@ -87,6 +86,8 @@ def _print_summary(retriage: Retriage, kinds: Counter[str]) -> None:
         print(f"{count:>7} × {change}")
     found = len(retriage.found)
     print(f"{retriage.looked_at} incidents were triaged with older knowledge; {found} of them get a new verdict")
+    if retriage.reanswered:
+        print(f"{retriage.reanswered} of these keep their cause and get another case's answer")
     if retriage.failed:
         print(f"{retriage.failed} could not be triaged and keep their verdict; the reasons are above")
 
@@ -102,6 +103,13 @@ def _agreed() -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _outcome(verdict: tuple[str, str | None]) -> str:
+def _change(difference: Difference) -> str:
+    """-> what changes of an incident; where its cause stays, with the cases that answered and answer."""
+    before, after = difference.cases if difference.only_answer else (None, None)
+    told = _outcome(difference.after, after) if difference.after else f"stays, as {difference.problem}"
+    return f"{_outcome(difference.before, before)} → {told}"
+
+
+def _outcome(verdict: tuple[str, str | None], case: str | None) -> str:
     outcome, entry = verdict
-    return entry or outcome
+    return f"{entry}/{case}" if entry and case else entry or outcome

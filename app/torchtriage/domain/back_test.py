@@ -18,20 +18,23 @@ class BackTestStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ShownIn:
-    """An incident that shows the draft's sign, and what its verdict is today; `entry` is None where none names it."""
+    """An incident that shows the draft's sign, and what its verdict is today; `entry` is None where none names it,
+    `case` where no case of that answers, or that is unknown."""
 
     incident_id: str
     outcome: str
     entry: str | None
+    case: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BackTest:
     """What a draft, as of `revision`, would change. The counts are of all: `explains` of failures without an entry (and
     of logs that showed none, but no good end either), `takes` of those that another entry names today, `alarms` of
-    healthy runs, `refines` of those whose entry stays and whose answer an added case would give, `beside` where the
-    sign is there and the verdict stays. The lists have the first of each. `changed` are the ids of all incidents of
-    the first three: whose verdict would name another cause.
+    healthy runs, `beside` where the sign is there and the verdict stays. Of those whose entry stays, and which an added
+    case would answer, `refines` counts those without a case that knows their message, `overrides` those that such a
+    case answers today. The lists have the first of each. `changed` are the ids of all incidents but those of `beside`:
+    whose verdict would name another cause, or answer it otherwise.
     """
 
     stage: BackTestStage = BackTestStage.NONE
@@ -45,6 +48,7 @@ class BackTest:
     explains: tuple[ShownIn, ...] = ()
     takes: tuple[ShownIn, ...] = ()
     refines: tuple[ShownIn, ...] = ()
+    overrides: tuple[ShownIn, ...] = ()
     alarms: tuple[ShownIn, ...] = ()
     beside: tuple[ShownIn, ...] = ()
     changed: tuple[str, ...] = ()

@@ -151,15 +151,27 @@ class VerdictSummary:
     text: str
     hardware: bool = False  # the host must be left out of the next try
     gpu_hours: float | None = None
+    case: str = ""  # of the entry, which answers; empty where none does
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictKey:
-    """What tells two verdicts apart: where they differ in this, they name another cause."""
+    """What tells two verdicts apart: where they differ in the first three, they name another cause; where only in
+    `case`, they answer the same cause otherwise. `case` is empty where no case of the entry answers, and None where
+    that is unknown, as a release before there were cases gave the verdict."""
 
     outcome: str
     entry: str | None
     fingerprint: str | None
+    case: str | None = None
+
+    def names_cause_of(self, other: VerdictKey) -> bool:
+        """-> whether both name the same cause, however they answer it."""
+        return (self.outcome, self.entry, self.fingerprint) == (other.outcome, other.entry, other.fingerprint)
+
+    def says_same_as(self, other: VerdictKey) -> bool:
+        """-> whether both name the same cause and give the same answer, as far as that is known."""
+        return self.names_cause_of(other) and (None in (self.case, other.case) or self.case == other.case)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from torchtriage.answer.case_selection import knows_message
 from torchtriage.domain.back_test import BackTest, BackTestStage, ShownIn
 from torchtriage.domain.draft import Draft
 from torchtriage.domain.entry import Entry
@@ -32,8 +33,7 @@ from torchtriage.storage.retriage_job import Noted
 from torchtriage.storage.retriage_reads import TriagedIncident
 
 MOST_SHOWN = 100  # incidents of each kind that are told one by one
-KINDS = ("explains", "takes", "refines", "alarms", "beside")
-_CHANGED = ("explains", "takes", "alarms")
+KINDS = ("explains", "takes", "refines", "overrides", "alarms", "beside")
 _AT_ONCE = 200  # incidents read at a time
 _AHEAD = 4  # parts for each process, so that none waits for the database
 _NOTED = 1.0  # seconds between two notes of how far it is
@@ -100,6 +100,7 @@ class _Doing:
 
     def __init__(self, service: Service, entry: Entry, run: str, begun: BackTest) -> None:
         self._service, self._entry, self._run, self._now = service, entry, run, begun
+        self._telling = telling_cases(service, entry)
         self._began = time.monotonic()
         self._ended = threading.Event()
         self.stopping = threading.Event()
@@ -111,7 +112,7 @@ class _Doing:
         stage, problem = BackTestStage.BROKEN, "it was interrupted; see the service's log"
         try:
             for part, answers in self._answered():
-                self._now = counted(self._now, self._entry, part, answers)
+                self._now = counted(self._now, self._entry, self._telling, part, answers)
             stage, problem = BackTestStage.DONE, ""
             if self.stopping.is_set():
                 stage, problem = BackTestStage.BROKEN, "the service was stopped"
@@ -168,20 +169,28 @@ class _Doing:
         return True  # the database is away; the next note may get there
 
 
-def counted(now: BackTest, entry: Entry, part: _Part, answers: _Answers) -> BackTest:
-    """-> the same with what was said of some more incidents."""
+def telling_cases(service: Service, entry: Entry) -> frozenset[str]:
+    """-> the cases of the entry that one is added to which know a message or a branch: not the one that speaks of any
+    other failure of the entry. None for what is an entry itself."""
+    known = service.knowledge.entries.get(entry.id) if entry.addition else None
+    own = known.cases if known else ()
+    return frozenset(case.id for case in own if (case.signs or case.when) and knows_message(case))
+
+
+def counted(now: BackTest, entry: Entry, telling: Collection[str], part: _Part, answers: _Answers) -> BackTest:
+    """-> the same with what was said of some more incidents; `telling` are the entry's `telling_cases`."""
     found = {kind: list(getattr(now, kind)) for kind in KINDS}
     counts, changed, failed = dict(now.counts), list(now.changed), now.failed
     for kept, tried in zip(part, answers, strict=True):
         if isinstance(tried, TriageError):
             failed += 1
-        kind = _kind(entry, kept, tried) if isinstance(tried, Tried) else None
+        kind = _kind(entry, telling, kept, tried) if isinstance(tried, Tried) else None
         if kind is None or kept.key is None:
             continue
         counts[kind] = counts.get(kind, 0) + 1
         if len(found[kind]) < MOST_SHOWN:
-            found[kind].append(ShownIn(kept.id, kept.key.outcome, kept.key.entry))
-        if kind in _CHANGED:
+            found[kind].append(ShownIn(kept.id, kept.key.outcome, kept.key.entry, kept.key.case or None))
+        if kind != "beside":
             changed.append(kept.id)
     return replace(
         now,
@@ -191,21 +200,24 @@ def counted(now: BackTest, entry: Entry, part: _Part, answers: _Answers) -> Back
         explains=tuple(found["explains"]),
         takes=tuple(found["takes"]),
         refines=tuple(found["refines"]),
+        overrides=tuple(found["overrides"]),
         alarms=tuple(found["alarms"]),
         beside=tuple(found["beside"]),
         changed=tuple(changed),
     )
 
 
-def _kind(entry: Entry, kept: TriagedIncident, tried: Tried) -> str | None:
+def _kind(entry: Entry, telling: Collection[str], kept: TriagedIncident, tried: Tried) -> str | None:
     """-> what the entry, or the case that is added to one, would do to an incident; None where it does nothing, or
-    names its cause already."""
+    names its cause and answers it already."""
     if kept.key is None or not tried.shown:
         return None
-    if entry.addition and tried.case not in {case.id for case in entry.cases}:
+    if entry.addition and (tried.entry != entry.id or tried.case not in {case.id for case in entry.cases}):
         return None
     if kept.key.entry == entry.id:
-        return "refines" if entry.addition else None
+        if not entry.addition or kept.key.case == tried.case:
+            return None
+        return "overrides" if kept.key.case in telling else "refines"
     if tried.entry != entry.id:
         return "beside"
     if kept.key.outcome == "healthy":

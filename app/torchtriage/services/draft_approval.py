@@ -114,8 +114,8 @@ def tracking_of(service: Service, draft_id: str) -> BackTest:
 
 def to_retriage(service: Service, draft: StoredDraft, tested: BackTest, tracking: BackTest) -> list[str]:
     """-> the incidents whose verdict a draft that is in use would change, as the back-test and the tracking found; or
-    those that name it as their cause, once it is not."""
+    those that name it as their cause, or that its case answers, once it is not."""
     if draft.state is DraftState.APPLIED:
         return sorted({*tested.changed, *tracking.changed}, key=int)[:MOST_RETRIAGED]
     with service.database.reading() as session:
-        return retriage_reads.of_entry(session, split_id(draft.draft.entry)[0], MOST_RETRIAGED)
+        return retriage_reads.of_entry(session, *split_id(draft.draft.entry), MOST_RETRIAGED)

@@ -64,12 +64,13 @@ class KnownRun:
 @dataclass(frozen=True, slots=True)
 class Tried:
     """What would be said of a run if there were one more entry, whose sign it may show. `shown`: the entry is found
-    there, as the cause or beside another one. `case` is the one that speaks."""
+    there, as the cause or beside another one. `case` is the one of the cause's entry that speaks, empty where none
+    does."""
 
     outcome: str
     entry: str | None
     shown: bool
-    case: str | None = None
+    case: str = ""
 
 
 class Triager(Protocol):
@@ -133,8 +134,7 @@ class InProcess:
     def _changed(self, known: KnownRun) -> Triaged | None:
         order = known.order
         verdict = self._engine.triage(_run(self._blobs, order), order.lang, dict(order.known))
-        root = verdict.root_cause
-        if VerdictKey(verdict.outcome, root.entry if root else None, verdict.fingerprint) == known.key:
+        if known.key is not None and key_of(verdict).says_same_as(known.key):
             return None  # most are, and all that is made of a verdict takes a while
         return Triaged(verdict, summary_of(verdict, self._knowledge))
 
@@ -158,8 +158,7 @@ class InProcess:
         root = verdict.root_cause
         named = {*(one.entry for one in verdict.candidates), *(one.entry for one in verdict.cascades)}
         own = root.entry if root else None
-        case = verdict.answer.case if verdict.answer else None
-        return Tried(verdict.outcome, own, entry.id in {own, *named}, case)
+        return Tried(verdict.outcome, own, entry.id in {own, *named}, _case_of(verdict))
 
     def use(self, knowledge: KnowledgeBase) -> None:
         self._engine = Engine(knowledge, cache_folder())
@@ -246,6 +245,12 @@ def drafts_cache() -> Path:
     return cache_folder() / "drafts"
 
 
+def key_of(verdict: Verdict) -> VerdictKey:
+    """-> what tells a verdict from others."""
+    root = verdict.root_cause
+    return VerdictKey(verdict.outcome, root.entry if root else None, verdict.fingerprint, _case_of(verdict))
+
+
 def summary_of(verdict: Verdict, knowledge: KnowledgeBase) -> VerdictSummary:
     """-> what of a verdict is filtered, grouped and searched by, in both languages."""
     root = verdict.root_cause
@@ -263,7 +268,12 @@ def summary_of(verdict: Verdict, knowledge: KnowledgeBase) -> VerdictSummary:
         host=root.host if root else None,
         text="\n".join(text for text in texts if text),
         hardware=bool(verdict.action.exclude_hosts),
+        case=_case_of(verdict),
     )
+
+
+def _case_of(verdict: Verdict) -> str:
+    return (verdict.answer and verdict.answer.case) or ""
 
 
 def _triager(settings: Settings, knowledge: KnowledgeBase) -> Any:

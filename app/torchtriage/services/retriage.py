@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from torchtriage.domain.access import Change
-from torchtriage.domain.incident import State
+from torchtriage.domain.incident import State, VerdictKey
 from torchtriage.errors import TriageError
 from torchtriage.queue.subprocess_calls import LARGE
 from torchtriage.services.engine_runner import KnownRun, Triaged
@@ -38,20 +38,29 @@ _Answers = list[Triaged | TriageError | None]
 class Difference:
     """What today's knowledge says otherwise of an incident; an entry is None where none names the cause.
 
-    `after` is None where it can't be triaged now: `problem` says why, and it stays as it is.
+    `after` is None where it can't be triaged now: `problem` says why, and it stays as it is. `cases` are those of the
+    entries that answered before and answer after: empty where none does, None where that is unknown.
     """
 
     incident_id: str
     before: tuple[str, str | None]  # outcome, or failed, and entry
     after: tuple[str, str | None] | None
     problem: str | None = None
+    cases: tuple[str | None, str | None] = (None, None)
+
+    @property
+    def only_answer(self) -> bool:
+        """Whether the cause stays, and another case answers it."""
+        return self.before == self.after and self.cases[0] != self.cases[1]
 
 
 class Retriage:
     """One run over all incidents whose verdict is of other knowledge, or over those that are `chosen`.
 
-    `looked_at`, `failed` and `changed` count while it runs; `found` are those of which knowledge says otherwise.
-    `on_progress` is called with `looked_at` each time it has grown.
+    `looked_at`, `failed` and `changed` count while it runs; `found` are those of which knowledge says otherwise, and
+    `reanswered` counts those of them whose cause stays and that another case answers. Where it is unknown which case
+    answered, only one that somebody chose gets another verdict for its case. `on_progress` is called with `looked_at`
+    each time it has grown.
     """
 
     def __init__(
@@ -65,6 +74,7 @@ class Retriage:
         self.looked_at = 0
         self.failed = 0
         self.changed = 0
+        self.reanswered = 0
         self.found: list[str] = []
         self.stopped = False
 
@@ -121,7 +131,9 @@ class Retriage:
             pool.shutdown(cancel_futures=True)
 
     def _triaged(self, part: _Part) -> _Answers:
-        return self._service.triager.changed([KnownRun(order_of(kept.log, kept.job), kept.key) for kept in part])
+        keys = [_as_chosen(kept.key) if self._chosen else kept.key for kept in part]
+        known = [KnownRun(order_of(kept.log, kept.job), key) for kept, key in zip(part, keys, strict=True)]
+        return self._service.triager.changed(known)
 
     def _compared(
         self, part: _Part, answers: Future[_Answers]
@@ -138,6 +150,7 @@ class Retriage:
                 self.failed += 1
             else:
                 self.found.append(kept.id)
+                self.reanswered += _difference(kept, triaged).only_answer
             yield kept, triaged
         if same:
             with self._service.database.transaction(durable=False) as session:
@@ -176,4 +189,9 @@ def _difference(kept: TriagedIncident, triaged: Triaged | TriageError) -> Differ
     before = (kept.key.outcome, kept.key.entry) if kept.key else (State.FAILED.value, None)
     if isinstance(triaged, TriageError):
         return Difference(kept.id, before, None, triaged.message)
-    return Difference(kept.id, before, (triaged.summary.outcome, triaged.summary.entry))
+    cases = (kept.key.case if kept.key else None, triaged.summary.case)
+    return Difference(kept.id, before, (triaged.summary.outcome, triaged.summary.entry), cases=cases)
+
+
+def _as_chosen(key: VerdictKey | None) -> VerdictKey | None:
+    return replace(key, case="") if key and key.case is None else key

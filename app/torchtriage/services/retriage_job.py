@@ -54,7 +54,8 @@ class Stage(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far a retriage is. `found` counts the incidents of which it says otherwise now, `failed` those that could not
-    be triaged and stay; `differences` are the first of both. `ids` are those found, once all were looked at.
+    be triaged and stay; `differences` are the first of both. `reanswered` counts those found whose cause stays and that
+    another case answers. `ids` are those found, once all were looked at.
     """
 
     stage: Stage = Stage.NONE
@@ -67,6 +68,7 @@ class Progress:
     differences: tuple[Difference, ...] = ()
     ids: tuple[str, ...] = ()
     problem: str | None = None
+    reanswered: int = 0
 
 
 class RetriageJobs:
@@ -158,6 +160,7 @@ class _Doing:
             looked_at=retriage.looked_at,
             found=len(retriage.found),
             failed=retriage.failed,
+            reanswered=retriage.reanswered,
             differences=tuple(self._shown),
         )
 

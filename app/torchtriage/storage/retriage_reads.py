@@ -4,11 +4,13 @@ transaction that its caller opened.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
-from sqlalchemy import Table, bindparam, func, select
+from sqlalchemy import Table, Text, bindparam, func, select
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.incident import Job, State, StoredFile, StoredLog, VerdictKey
@@ -24,6 +26,7 @@ _KEPT = select(
     _INCIDENTS.c.outcome,
     _INCIDENTS.c.entry,
     _INCIDENTS.c.fingerprint,
+    _INCIDENTS.c.case,
 ).where(_INCIDENTS.c.state.in_(_ENDED))
 _OTHER = (
     _KEPT.where(
@@ -39,6 +42,9 @@ _TRIAGED = (
     .limit(bindparam("most"))
 )
 _SOME = _KEPT.where(_INCIDENTS.c.number.in_(bindparam("numbers", expanding=True))).order_by(_INCIDENTS.c.number)
+_OLDER = select(_INCIDENTS.c.number, sql_cast(_INCIDENTS.c.verdict, Text)).where(
+    _INCIDENTS.c.number.in_(bindparam("numbers", expanding=True))
+)
 _FILES = (
     select(_OF_LOGS.c.incident_number, _OF_LOGS.c.name, _OF_LOGS.c.sha256, _OF_LOGS.c.bytes, _OF_LOGS.c.lines)
     .where(_OF_LOGS.c.incident_number.in_(bindparam("numbers", expanding=True)))
@@ -73,9 +79,11 @@ def ended_until(session: Session) -> int:
     return first - 1 if first is not None else session.execute(select(func.max(_INCIDENTS.c.number))).scalar_one() or 0
 
 
-def of_entry(session: Session, entry: str, most: int) -> list[str]:
-    """-> the ids of incidents whose cause this entry names, the latest first."""
+def of_entry(session: Session, entry: str, case: str, most: int) -> list[str]:
+    """-> the ids of incidents whose cause this entry names, or that this case of it answers, the latest first."""
     query = select(_INCIDENTS.c.number).where(_INCIDENTS.c.entry == entry).order_by(_INCIDENTS.c.number.desc())
+    if case:
+        query = query.where(_INCIDENTS.c.case == case, _INCIDENTS.c.case.is_not(None))  # as the index is of these
     return [str(number) for number in session.execute(query.limit(most)).scalars()]
 
 
@@ -96,17 +104,32 @@ def _kept(session: Session, query: object, asked: dict[str, object]) -> list[Tri
     files: dict[int, list[StoredFile]] = defaultdict(list)
     for number, *file in connection.execute(_FILES, {"numbers": [row.number for row in rows]}):
         files[number].append(StoredFile(*file))
+    older = [row.number for row in rows if row.case is None and row.state == State.TRIAGED]
+    told = {}
+    if older:
+        told = {number: _told_case(verdict) for number, verdict in connection.execute(_OLDER, {"numbers": older})}
     return [
         TriagedIncident(
             str(row.number),
             Job(**row.job),
             StoredLog(row.log_sha256, tuple(files[row.number])),
-            _key(row.outcome, row.entry, row.fingerprint) if row.state == State.TRIAGED else None,
+            _key(row, told.get(row.number, row.case)) if row.state == State.TRIAGED else None,
         )
         for row in rows
     ]
 
 
-def _key(outcome: str, entry: str | None, fingerprint: str | None) -> VerdictKey:
+def _key(row: Any, case: str | None) -> VerdictKey:
     # What follows a blank was added where people split a group.
-    return VerdictKey(outcome, entry, fingerprint and fingerprint.partition(" ")[0])
+    fingerprint = row.fingerprint and row.fingerprint.partition(" ")[0]
+    return VerdictKey(row.outcome, row.entry, fingerprint, case)
+
+
+def _told_case(verdict: str) -> str | None:
+    """-> the case that answers, as a verdict tells that was stored before incidents had a column for it; None where it
+    has no answer, as in release 0.1.0, or can't be read."""
+    try:
+        answer = json.loads(verdict)["answer"]
+        return answer and (answer["case"] or "")
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None

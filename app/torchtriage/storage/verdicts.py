@@ -203,6 +203,7 @@ def _set(session: Session, saved: Sequence[tuple[_Saved, int | None]], at: datet
             "verdict": to_stored(one.verdict),
             "outcome": one.summary.outcome,
             "entry": one.summary.entry,
+            "case": one.summary.case,
             "host": one.summary.host,
             "hardware": one.summary.hardware,
             "gpu_hours": one.summary.gpu_hours,

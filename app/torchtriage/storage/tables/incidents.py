@@ -54,6 +54,14 @@ class IncidentRow(Base):
             postgresql_where=text(RETRIED),
             sqlite_where=text(RETRIED),
         ),
+        Index(
+            "ix_incidents_case",
+            "entry",
+            "case",
+            "number",
+            postgresql_where=text('"case" IS NOT NULL'),
+            sqlite_where=text('"case" IS NOT NULL'),
+        ),
         {"sqlite_autoincrement": True},
     )
 
@@ -74,6 +82,7 @@ class IncidentRow(Base):
     verdict: Mapped[dict[str, Any] | None]
     outcome: Mapped[str | None]
     entry: Mapped[str | None]
+    case: Mapped[str | None]  # of the entry, which answers; empty where none does, NULL where only `verdict` tells
     host: Mapped[str | None]
     advice: Mapped[str | None]  # as the verdict gives it: retry, retry-elsewhere, fix-first, none
     hardware: Mapped[bool | None]

@@ -207,7 +207,7 @@ def preview(
 def back_test(request: Request, service: ServiceDep, back_tests: BackTestsDep, draft_id: str) -> Response:
     """What a draft would change in the stored incidents, as far as they were looked through."""
     stored, test = drafts.read_draft(service, draft_id), back_tests.progress(draft_id)
-    named = {shown.entry for shown in (*test.takes, *test.beside) if shown.entry}
+    named = {shown.entry for shown in (*test.takes, *test.refines, *test.overrides, *test.beside) if shown.entry}
     titles = {entry: title_of(entry, service.knowledge, language(request)) or entry for entry in named}
     page = BackTestPage(stored, test, titles, test.revision != stored.revision)
     return render(request, "back_test.html", page)
