@@ -190,7 +190,9 @@ class Engine:
         options = dict(self.knowledge.vocabulary.lists[OPTIONS].facts)  # for steps only: no line tells them
         facts = tuple(fact for fact in facts if fact.name not in options)
         case = speaking.case.id if speaking else None
-        return root, facts, Answer(case, "", values=values, form=form.case.id if form else None), printed
+        pack = (speaking.case.pack or None) if speaking and not form else None
+        answer = Answer(case, "", values=values, form=form.case.id if form else None, pack=pack)
+        return root, facts, answer, printed
 
     def _explained(self, verdict: Verdict, lang: Language) -> Verdict:
         """-> the verdict with what the knowledge base says about its root cause."""

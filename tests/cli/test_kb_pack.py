@@ -8,6 +8,7 @@ import io
 import json
 import tarfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests.drafts import SAYS, SOUND, UNKNOWN
+from tests.services.test_case_drafts import CASE, LOCKED
+from tests.services.test_case_drafts import ENTRY as ENTRY_OF_CASE
 from torchtriage.cli.main import main
 from torchtriage.domain.entry import Text
 from torchtriage.knowledge.drafted_entry import yaml_of
@@ -94,6 +97,91 @@ def test_a_pack_explains_until_it_is_removed(home: Path, tmp_path: Path, capsys:
     assert "no pack ours is installed" in capsys.readouterr().err
 
 
+CASE_FILE = "storage/output-path+frobnicator-lock.yaml"
+CASE_TEXT = yaml_of(CASE, Text(CASE.says_en, CASE.says_zh))
+CASE_ID = f"{ENTRY_OF_CASE}/frobnicator-lock"
+
+
+def with_case(folder: Path, files: dict[str, str]) -> Path:
+    """-> a folder of these files."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_a_pack_adds_a_case_to_an_entry_that_ships(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, made = tmp_path / "run.log", tmp_path / "ours.tar.gz"
+    log.write_bytes(LOCKED)
+    entries = source(with_case(tmp_path / "entries", {CASE_FILE: CASE_TEXT}))
+    build = ["kb", "pack", "build", str(entries), "--name", "ours", "--version", "1.0.0", "-o", str(made), "--json"]
+    assert main(build) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["entries"], told["cases"]) == ([SOUND.entry], [CASE_ID])
+    assert main(["kb", "pack", "install", str(made)]) == 0
+    assert "installed ours 1.0.0, 1 entry, 1 case, sha256:" in capsys.readouterr().out
+    assert main(["kb", "pack", "list"]) == 0
+    assert f"\n  {SOUND.entry}, {CASE_ID}\n" in capsys.readouterr().out
+    assert main(["triage", str(log)]) == 0
+    assert f"{CASE_ID} (pack ours 1.0.0)" in capsys.readouterr().out
+    assert main(["triage", str(log), "--json"]) == 0
+    verdict = json.loads(capsys.readouterr().out)
+    assert (verdict["root_cause"]["entry"], verdict["root_cause"]["pack"]) == (ENTRY_OF_CASE, None)
+    assert (verdict["answer"]["case"], verdict["answer"]["pack"]) == ("frobnicator-lock", "ours 1.0.0")
+    assert main(["kb", "show", ENTRY_OF_CASE]) == 0
+    assert capsys.readouterr().out.count("pack ours 1.0.0") == 1
+    assert main(["kb", "pack", "remove", "ours"]) == 0
+    capsys.readouterr()
+    assert main(["triage", str(log), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)["answer"]
+    assert (answer["case"], answer["pack"]) == ("exists-race", None)
+
+
+OF_ENTRY = CASE_TEXT.replace(f"adds_to: {ENTRY_OF_CASE}", f"adds_to: {SOUND.entry}")
+BROAD_CASE = yaml_of(replace(CASE, sign=r"FileExistsError: \[Errno 17\]"), Text(CASE.says_en, CASE.says_zh))
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"storage/output-path.yaml": CASE_TEXT}, "the id storage.output-path is taken by a built-in entry"),
+        ({"storage/new.yaml": CASE_TEXT}, f"storage/new.yaml:1: in a pack a file adds one case and is named after it: {CASE_FILE}"),
+        ({"storage/output-path+lock.yaml": CASE_TEXT}, f"is named after it: {CASE_FILE}"),
+        ({"storage/nowhere+x.yaml": CASE_TEXT.replace(ENTRY_OF_CASE, "storage.nowhere")}, "there is no such entry"),
+        (
+            {"storage/output-path+exists-race.yaml": CASE_TEXT.replace("id: frobnicator-lock", "id: exists-race")},
+            "the id storage.output-path/exists-race is taken by a case of storage.output-path",
+        ),
+        (
+            {"ourdata/shard-too-short.yaml": ENTRY, "ourdata/shard-too-short+frobnicator-lock.yaml": OF_ENTRY},
+            "the entry is in this pack; put the case into its file",
+        ),
+        ({CASE_FILE: CASE_TEXT.replace("File exists: ''frob", "File exists: ''fob")}, f"pack ours: {CASE_FILE}:"),
+        ({CASE_FILE: BROAD_CASE}, "another case would lose: exists-race"),
+        ({CASE_FILE: CASE_TEXT.replace("frobnicator.out", "frobnicator.lock")}, "the sign is found in it"),
+    ],
+)  # fmt: skip
+def test_a_case_that_does_not_hold_makes_no_pack(
+    files: dict[str, str], reason: str, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries = with_case(tmp_path / "entries", files)
+    assert main(["kb", "pack", "build", str(entries), "--name", "ours", "--version", "1"]) != 0
+    assert reason in capsys.readouterr().err
+
+
+def test_no_case_is_added_to_the_entry_of_another_pack(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["kb", "pack", "install", str(built(tmp_path))]) == 0
+    files = {"ourdata/shard-too-short+frobnicator-lock.yaml": OF_ENTRY}
+    files["pack.json"] = manifest(OF_ENTRY.encode(), "theirs", next(iter(files))).decode()
+    capsys.readouterr()
+    assert main(["kb", "pack", "install", str(with_case(tmp_path / "theirs", files))]) != 0
+    assert f"{SOUND.entry} is in pack ours 1.0.0, which may be removed" in capsys.readouterr().err
+
+
 def test_a_folder_is_installed_too(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with tarfile.open(built(tmp_path)) as tar:
         tar.extractall(tmp_path, filter="data")
@@ -102,9 +190,8 @@ def test_a_folder_is_installed_too(home: Path, tmp_path: Path, capsys: pytest.Ca
     assert [name for name in state(home) if name.endswith(".yaml")] != []
 
 
-def manifest(text: bytes, name: str = "ours") -> bytes:
-    path = b"ourdata/shard-too-short.yaml"
-    digest = hashlib.sha256(path + b"\0" + str(len(text)).encode() + b"\0" + text).hexdigest()
+def manifest(text: bytes, name: str = "ours", path: str = "ourdata/shard-too-short.yaml") -> bytes:
+    digest = hashlib.sha256(path.encode() + b"\0" + str(len(text)).encode() + b"\0" + text).hexdigest()
     return json.dumps({"name": name, "version": "2.0.0", "digest": f"sha256:{digest}"}).encode()
 
 

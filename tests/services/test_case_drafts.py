@@ -15,6 +15,7 @@ from tests.services.logs import HEALTHY, triaged
 from torchtriage.domain.back_test import BackTest, ShownIn
 from torchtriage.domain.draft import Draft, DraftState, DraftStep, StoredDraft
 from torchtriage.domain.incident import Job, StoredLog, VerdictKey
+from torchtriage.errors import BadInput
 from torchtriage.knowledge.drafted_entry import rough_entry_of
 from torchtriage.services import drafts
 from torchtriage.services.back_test import BackTestJobs, counted, telling_cases
@@ -100,6 +101,16 @@ def test_from_a_back_test_to_stored_answers_and_back(jobs: BackTestJobs, service
     assert list(Retriage(service, chosen).change("bob")) == [back]
     assert case_of(service, incident) == "exists-race"
     assert to_retriage(service, undone, tested, tracking_of(service, stored.id)) == []
+
+
+def test_a_case_that_takes_the_example_of_another_is_not_approved(service: Service) -> None:
+    broad = dataclasses.replace(CASE, sign=r"FileExistsError: \[Errno 17\]", near_miss="FileExistsError: [Errno 13]")
+    stored, checked = drafts.create_draft(service, broad, None, "ann")
+    assert checked.sound  # as only its own example is read while one types
+    for state in (DraftState.TRACKING, DraftState.APPLIED):
+        with pytest.raises(BadInput, match="problems of the draft first: another case would lose: streaming-shared-memory"):
+            move_draft(service, stored.id, 1, state, "bob")
+    assert drafts.read_draft(service, stored.id).state is DraftState.DRAFT
 
 
 def test_the_background_counts_and_applies_them(jobs: BackTestJobs, service: Service) -> None:

@@ -66,8 +66,8 @@ class Wiser:
     def why(self, order: Order, entry: str) -> Why:
         return self._triager.why(order, entry)
 
-    def check_draft(self, draft: Draft, taken: tuple[str, ...] = ()) -> DraftCheck:
-        return self._triager.check_draft(draft, taken)
+    def check_draft(self, draft: Draft, taken: tuple[str, ...] = (), whole: bool = True) -> DraftCheck:
+        return self._triager.check_draft(draft, taken, whole)
 
     def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[Tried | TriageError | None]:
         return self._triager.try_entry(entry, known)

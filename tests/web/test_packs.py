@@ -10,6 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tests.drafts import SAYS, SOUND, UNKNOWN
+from tests.services.test_case_drafts import CASE, ENTRY, LOCKED
 from torchtriage.domain.entry import Text
 from torchtriage.knowledge import BUILT_IN, packs
 from torchtriage.knowledge.drafted_entry import yaml_of
@@ -69,3 +70,19 @@ def test_a_pack_that_does_not_load_any_more_stops_no_start(home: Path) -> None:
     (broken / "pack.json").write_text(json.dumps({"name": "theirs", "version": "1"}))
     with TestClient(create_app(Settings(data_dir=home.parent, workers=0))) as client:
         assert asked(client, "7")["root_cause"]["entry"] == SOUND.entry
+
+
+@pytest.mark.slow
+def test_the_pack_of_a_case_is_named_where_the_case_is(tmp_path: Path) -> None:
+    source, home = tmp_path / "cases" / "storage", home_of_packs(tmp_path / "data")
+    source.mkdir(parents=True)
+    (source / "output-path+frobnicator-lock.yaml").write_text(yaml_of(CASE, Text(CASE.says_en, CASE.says_zh)))
+    _, packed = packs.build(source.parent, "ours", "1.0.0", [BUILT_IN])
+    packs.install(packs.read_archive(packed, "ours.tar.gz"), "ours.tar.gz", home, [BUILT_IN])
+    with TestClient(create_app(Settings(data_dir=home.parent, workers=0))) as client:
+        found = client.post("/api/v1/incidents", params={"wait": "60"}, content=LOCKED).json()["verdict"]
+        assert (found["root_cause"]["pack"], found["answer"]["pack"]) == (None, "ours 1.0.0")
+        assert "ours 1.0.0" in client.get("/incidents/1", headers=BROWSER).text
+        page = client.get(f"/knowledge/{ENTRY}", headers=BROWSER).text
+        assert page.count("ours 1.0.0") == 1
+        assert "ours 1.0.0" not in client.get("/knowledge", headers=BROWSER).text

@@ -67,6 +67,7 @@ def _case(case: Case, lang: Language) -> str:
     for step in case.steps:
         lines += [f"- {step.do.in_(lang)}", *([f"  $ {step.run}".replace("\n", "\n      ")] if step.run else [])]
     lines += [f"[{case.source}]"] if case.source else []
+    lines += [f"pack {case.pack}"] if case.pack else []
     return "\n    ".join(lines)
 
 

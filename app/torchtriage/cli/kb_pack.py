@@ -23,7 +23,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     pack = subparsers.add_parser("pack", help="build, install, list and remove packs of entries")
     commands = pack.add_subparsers(dest="pack_command", metavar="COMMAND", required=True)
     build = commands.add_parser("build", help="check the entries of a folder and pack them into one file")
-    build.add_argument("folder", metavar="FOLDER", help="the folder, with AREA/NAME.yaml as in the knowledge base")
+    build.add_argument("folder", metavar="FOLDER", help="the folder, with AREA/NAME.yaml, or AREA/NAME+CASE.yaml")
     build.add_argument("--name", required=True, help="the pack's name, such as our-cluster")
     build.add_argument("--version", required=True, help="the pack's version, such as 1.2.0")
     build.add_argument("--output", "-o", metavar="FILE", help="the file to write (NAME-VERSION.tar.gz)")
@@ -92,7 +92,7 @@ def _list(options: argparse.Namespace) -> int:
         print(json.dumps([asdict(pack) for pack in found]))
         return 0
     for pack in found:
-        print(f"{_told(pack)}\n  {', '.join(pack.entries)}")
+        print(f"{_told(pack)}\n  {', '.join((*pack.entries, *pack.cases))}")
     if not found:
         print("no packs are installed")
     return 0
@@ -109,8 +109,10 @@ def _remove(options: argparse.Namespace) -> int:
 
 
 def _told(pack: Pack) -> str:
-    count = len(pack.entries)
-    return f"{pack.name} {pack.version}, {count} {'entry' if count == 1 else 'entries'}, {pack.digest[:19]}"
+    entries, cases = len(pack.entries), len(pack.cases)
+    told = [f"{entries} {'entry' if entries == 1 else 'entries'}"] if entries or not cases else []
+    told += [f"{cases} {'case' if cases == 1 else 'cases'}"] if cases else []
+    return f"{pack.name} {pack.version}, {', '.join(told)}, {pack.digest[:19]}"
 
 
 def _key(text: str) -> str:

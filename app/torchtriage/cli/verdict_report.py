@@ -171,7 +171,8 @@ class _Page:
         if root is None or screen.sure is None:
             return _NO_ENTRY[self._chinese]
         case = verdict.answer.case if verdict.answer else None
-        pack = f" ({_PACK[self._chinese]} {root.pack})" if root.pack else ""
+        name = root.pack or (verdict.answer and verdict.answer.pack)
+        pack = f" ({_PACK[self._chinese]} {name})" if name else ""
         return f"{_SURE[screen.sure][self._chinese]} · {root.entry}{'/' + case if case else ''}{pack}"
 
     def _sentence(self, label: str, text: str, style: str = "", inner: int = 0, most: int | None = None) -> None:

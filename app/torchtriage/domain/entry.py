@@ -144,7 +144,8 @@ class Case:
     sentences with slots; what is in `[[…]]` goes where one of its slots is not filled. `action` takes the place of the
     entry's. `telling` is found in the line that shows it best, where that is not the one at which the sign begins.
     `source` names where the message comes from, with its version or date; `expect` is what the case says about
-    `example`. `other_examples` show the signs behind the first, or the `finding_signs`, in their order.
+    `example`. `other_examples` show the signs behind the first, or the `finding_signs`, in their order. `pack` is the
+    name and version of the pack that added it to an entry, empty where none did.
     """
 
     id: str
@@ -160,6 +161,7 @@ class Case:
     example: str | None = None
     other_examples: tuple[str, ...] = ()
     expect: Text | None = None
+    pack: str = ""
 
     @property
     def all_signs(self) -> tuple[Sign, ...]:

@@ -340,7 +340,8 @@ class Answer:
 
     `case` is the case of the root cause's entry that speaks, None where none holds. `form` is the form of the message
     that speaks in its place, where the entry does not know the message itself. `values` are what its sentences are
-    filled with, so that they can be said in another language later; `facts` those of them that lines tell.
+    filled with, so that they can be said in another language later; `facts` those of them that lines tell. `pack` is
+    the name and version of the pack that added the case to the entry, None where none did.
     """
 
     case: str | None
@@ -350,6 +351,7 @@ class Answer:
     facts: tuple[Fact, ...] = ()
     values: dict[str, str] = field(default_factory=dict)
     form: str | None = None
+    pack: str | None = None
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from pathlib import Path
@@ -99,20 +99,67 @@ def problems_of(
     return found, proof.spoken
 
 
+def problems_of_added(
+    knowledge: KnowledgeBase, added: Entry, cache: Path | None, whole: bool = True
+) -> tuple[list[Problem], dict[tuple[str, str], Verdict]]:
+    """-> what is wrong with cases that were added to an entry of the base, with the places in the file that adds them;
+    and what was said of their examples. Where not `whole`, other cases of the entry that lose their examples to one of
+    these are not looked for, which takes as long as the entry has cases."""
+    entry = knowledge.entries[added.id]
+    ids = [case.id for case in added.cases]
+    at = {place: ids.index(case.id) for place, case in enumerate(entry.cases) if case.id in ids}
+    own: list[Problem] = []
+    if whole:
+        found, proof = _found(knowledge, [entry], cache)
+    else:
+        alone = replace(added, capture=entry.capture)
+        refused = list(_refused_by_re2(alone))
+        own = [*refused, *_sign_form(alone), *of_cases(alone, frozenset(known_slots(knowledge.vocabulary)))]
+        found, proof = ([], _Proof()) if refused else _proved(knowledge, [entry], cache, frozenset(at))
+    for problem in found:
+        match problem.place:
+            case ("cases", int(place), *inner) if place in at:
+                own.append(problem._replace(entry=added, place=("cases", at[place], *inner)))
+            case ("cases", int(), *_) if not problem.lesser:
+                text = f"another case would lose: {problem.text.removeprefix('case ')}"
+                own.append(Problem(added, ("cases", 0, "sign"), text))
+    return [*own, *_own_signs_in_near_misses(added)], proof.spoken
+
+
+def _own_signs_in_near_misses(added: Entry) -> Iterator[Problem]:
+    """Yields the near misses of added cases that show a sign of these; the entry itself may well explain them."""
+    signs = [regex for sign in added.signs if not refused_by_re2(regex := regex_of(sign))]
+    for number, text in enumerate(added.no_match_examples):
+        if any(re2.compile(f"(?m){regex}").search(text) for regex in signs):
+            yield Problem(added, ("examples", "no_match", number), "the sign is found in it")
+
+
+def told_of(problems: Iterable[Problem], folders: Sequence[Path]) -> list[str]:
+    """-> problems that are more than warnings, one sentence each, beginning with file:line."""
+    told = sorted({_told(problem, folders) for problem in problems}, key=_sorted_by)
+    return [text for text, lesser in told if not lesser]
+
+
 def _found(knowledge: KnowledgeBase, entries: Sequence[Entry], cache: Path | None) -> tuple[list[Problem], _Proof]:
     refused = [problem for entry in entries for problem in _refused_by_re2(entry)]
     found = [problem for entry in entries for problem in _of_one(entry, knowledge.entries)]
     facts = frozenset(known_slots(knowledge.vocabulary))
     found += [*refused, *(problem for entry in entries for problem in of_cases(entry, facts)), *_claimed_twice(entries)]
-    proof = _Proof()
-    if not refused:  # no engine can be built otherwise
-        try:
-            proof = _Proof.of(knowledge, entries, cache)
-        except PatternError:
-            found += [problem for entry in entries for problem in _refused_by_hyperscan(entry)]
-        else:
-            found += proof.problems
-    return found, proof
+    if refused:  # no engine can be built
+        return found, _Proof()
+    told, proof = _proved(knowledge, entries, cache)
+    return [*found, *told], proof
+
+
+def _proved(
+    knowledge: KnowledgeBase, entries: Sequence[Entry], cache: Path | None, only: Collection[int] | None = None
+) -> tuple[list[Problem], _Proof]:
+    """-> what the engine itself says about entries, or `only` about the examples of the cases at these places."""
+    try:
+        proof = _Proof.of(knowledge, entries, cache, only)
+    except PatternError:
+        return [problem for entry in entries for problem in _refused_by_hyperscan(entry)], _Proof()
+    return proof.problems, proof
 
 
 def problems(knowledge: KnowledgeBase, folders: Sequence[Path] = (BUILT_IN,)) -> list[str]:
@@ -158,13 +205,23 @@ class _Proof:
         self.spoken: dict[tuple[str, str], Verdict] = {}
 
     @classmethod
-    def of(cls, knowledge: KnowledgeBase, entries: Sequence[Entry], cache: Path | None) -> _Proof:
-        """Raises PatternError."""
+    def of(
+        cls,
+        knowledge: KnowledgeBase,
+        entries: Sequence[Entry],
+        cache: Path | None,
+        only: Collection[int] | None = None,
+    ) -> _Proof:
+        """`only`: the places of the cases whose examples are read, and no others. Raises PatternError."""
         patterns = Patterns(knowledge, cache)
         matcher = _Seen(patterns)
         engine = Engine(knowledge, cache, matcher=matcher)
         proof = cls()
         for entry in entries:
+            if only is not None:
+                read = partial(_read, engine)
+                proof.problems += [problem for place in only for problem in proof._of_case(entry, place, read)]
+                continue
             matcher.seen.clear()
             proof.problems += proof._examples(entry, engine)
             own = [index for index, pattern in enumerate(patterns.all) if pattern.entry is entry]
@@ -188,14 +245,19 @@ class _Proof:
                 yield Problem(entry, place, f"the verdict on its example is {winner}: {shortened(example)}")
             said += [root.words] if root else []
         for number, case in enumerate(entry.cases):
-            verdicts = {example: read(example) for example in (case.example, *case.other_examples) if example}
-            yield from of_examples(entry, number, verdicts)
-            said += [verdict.root_cause.words for verdict in verdicts.values() if verdict.root_cause]
-            if case.example and verdicts[case.example].answer:
-                self.spoken[entry.id, case.id] = verdicts[case.example]
+            yield from self._of_case(entry, number, read)
+            verdicts = [read(example) for example in (case.example, *case.other_examples) if example]
+            said += [verdict.root_cause.words for verdict in verdicts if verdict.root_cause]
         for place, pattern in _shown_by(entry):
             if not any(shows(words, pattern) for words in said):
                 yield Problem(entry, place, f"no example of this entry shows {pattern!r}")
+
+    def _of_case(self, entry: Entry, number: int, read: Callable[[str], Verdict]) -> Iterator[Problem]:
+        case = entry.cases[number]
+        verdicts = {example: read(example) for example in (case.example, *case.other_examples) if example}
+        yield from of_examples(entry, number, verdicts)
+        if case.example and verdicts[case.example].answer:
+            self.spoken[entry.id, case.id] = verdicts[case.example]
 
 
 def _read(engine: Engine, example: str) -> Verdict:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-import re2
 import yaml
 from pydantic import ValidationError
 
@@ -19,12 +19,12 @@ from torchtriage.domain.draft import Draft, DraftCheck, DraftStep, FieldProblem
 from torchtriage.domain.entry import Entry, KnowledgeBase, Text
 from torchtriage.domain.verdict import Verdict
 from torchtriage.knowledge.added_cases import file_of, is_case_id, split_id, with_cases
-from torchtriage.knowledge.case_checks import LEFT, Problem
-from torchtriage.knowledge.checks import problems_of
+from torchtriage.knowledge.case_checks import LEFT
+from torchtriage.knowledge.checks import problems_of, problems_of_added
 from torchtriage.knowledge.new_entry import block_text, case_name, is_entry_id, single_quoted
 from torchtriage.knowledge.schema import AddedCases, EntryForm
 from torchtriage.knowledge.yaml_positions import Loader
-from torchtriage.matching.patterns import refused_by_re2, regex_of
+from torchtriage.matching.patterns import regex_of
 
 _ADVICE = {"no": "fix-first", "yes": "retry", "once": "retry"}
 _ONE_FIELD = {"id": "entry", "area": "entry", "kind": "kind", "owner": "owner", "examples": "near_miss"}
@@ -97,9 +97,12 @@ def with_entry(knowledge: KnowledgeBase, entry: Entry) -> KnowledgeBase:
     return replace(knowledge, entries={**knowledge.entries, entry.id: entry}, digest=f"sha256:{digest}")
 
 
-def check_draft(draft: Draft, knowledge: KnowledgeBase, cache: Path | None, taken: Collection[str] = ()) -> DraftCheck:
+def check_draft(
+    draft: Draft, knowledge: KnowledgeBase, cache: Path | None, taken: Collection[str] = (), whole: bool = True
+) -> DraftCheck:
     """-> what `kb check` would say of the draft beside the entries of `knowledge`, each at its field, and what the
-    draft says about its example. `taken` are the ids that it may not have."""
+    draft says about its example. `taken` are the ids that it may not have. Where not `whole`, a case that is added is
+    proved, and not the entry's others with it."""
     problems = list(_own_problems(draft, knowledge, taken))
     if not draft.sign:
         return DraftCheck(tuple(problems))  # nothing can be proved yet
@@ -113,9 +116,9 @@ def check_draft(draft: Draft, knowledge: KnowledgeBase, cache: Path | None, take
         told = (FieldProblem(_field(draft, found["loc"]), found["msg"]) for found in error.errors(include_url=False))
         return DraftCheck((*problems, *(problem for problem in told if problem.field not in _fields(problems))))
     together = with_entry(knowledge, entry)
-    problems += _found_near(draft, entry)
-    found, spoken = problems_of(together, together.entries[entry.id], cache)
-    for problem in filter(_of_addition, found) if entry.addition else found:
+    prove = partial(problems_of_added, whole=whole) if entry.addition else problems_of
+    found, spoken = prove(together, entry, cache)
+    for problem in found:
         field = _field(draft, problem.place)
         if "expect" in problem.place:
             continue  # who reads the sentence in the page accepts it
@@ -128,18 +131,6 @@ def check_draft(draft: Draft, knowledge: KnowledgeBase, cache: Path | None, take
             problems.append(FieldProblem(field, text, problem.lesser))
     verdict = spoken.get((entry.id, _case(draft)))
     return replace(_said(entry, verdict) if verdict else DraftCheck(), problems=tuple(problems))
-
-
-def _found_near(draft: Draft, entry: Entry) -> Iterator[FieldProblem]:
-    """Yields what is wrong with the near miss of an added case, which the entry itself may well explain."""
-    signs = [sign for sign in signs_of(entry) if entry.addition and not refused_by_re2(sign)]
-    if any(re2.compile(f"(?m){sign}").search(draft.near_miss) for sign in signs):
-        yield FieldProblem("near_miss", "the sign is found in it")
-
-
-def _of_addition(problem: Problem) -> bool:
-    """-> whether a problem of an entry with an added case is the case's: its own, or that another loses its example."""
-    return problem.place[:2] == ("cases", 0) or (problem.place[:1] == ("cases",) and not problem.lesser)
 
 
 def _said(entry: Entry, verdict: Verdict) -> DraftCheck:

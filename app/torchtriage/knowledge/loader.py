@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -29,10 +29,10 @@ AREA_ROLES = "area-roles"  # the list that says which roles all entries of an ar
 F = TypeVar("F", bound=BaseModel)
 
 
-def load(folders: Iterable[Path] = (BUILT_IN,)) -> KnowledgeBase:
+def load(folders: Iterable[Path] = (BUILT_IN,), beside: Mapping[str, Entry] | None = None) -> KnowledgeBase:
     """Reads every `<area>/<name>.yaml`; an id in a later folder replaces the same id of an earlier one. A vocabulary's
     list and message forms in a later folder add to the built-in ones, which are always there; a file with
-    `adds_to` adds cases to an entry.
+    `adds_to` adds cases to an entry. `beside` are entries of folders that were read already.
 
     Raises KnowledgeError with all problems of all files.
     """
@@ -52,7 +52,7 @@ def load(folders: Iterable[Path] = (BUILT_IN,)) -> KnowledgeBase:
     for path in sorted((BUILT_IN / INVENTORY).glob("*")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())  # fingerprints rest on it too
     vocabulary = _vocabulary([each for each in read if each[0].parent.name == VOCABULARY], problems)
-    entries: dict[str, Entry] = {}
+    entries: dict[str, Entry] = dict(beside or {})
     forms: list[Entry] = []
     additions: list[Entry] = []
     for path, source in read:
@@ -66,7 +66,8 @@ def load(folders: Iterable[Path] = (BUILT_IN,)) -> KnowledgeBase:
         if adds_cases(source):
             file, wrong = _added_cases(path, source)
             problems += wrong
-            additions += [file] if file else []
+            pack = packs.get(path.parent.parent, "")
+            additions += [replace(file, cases=tuple(replace(case, pack=pack) for case in file.cases))] if file else []
         elif (entry := _entry(path, source, vocabulary, problems)) is not None:
             folder = path.parent.parent
             entries[entry.id] = replace(entry, pack=packs[folder]) if packs.get(folder) else entry
@@ -74,6 +75,13 @@ def load(folders: Iterable[Path] = (BUILT_IN,)) -> KnowledgeBase:
     if problems:
         raise KnowledgeError(problems)
     return KnowledgeBase(entries, f"sha256:{digest.hexdigest()}", vocabulary, tuple(forms))
+
+
+def added_by(folder: Path) -> list[Entry]:
+    """-> the cases that each file of a folder, which loads, adds to an entry."""
+    read = ((path, path.read_bytes()) for path in sorted(folder.glob("*/*.yaml")))
+    found = (_added_cases(path, source)[0] for path, source in read if adds_cases(source))
+    return [added for added in found if added]
 
 
 def _add(additions: Iterable[Entry], entries: dict[str, Entry]) -> Iterator[str]:

@@ -18,9 +18,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from torchtriage.domain.entry import KnowledgeBase
+from torchtriage.domain.entry import Entry, KnowledgeBase
 from torchtriage.errors import BadInput, KnowledgeError, NotFound
 from torchtriage.knowledge import BUILT_IN, checks, loader
+from torchtriage.knowledge.added_cases import file_of, is_in_use, split_id
 from torchtriage.knowledge.cache import cache_folder, load
 from torchtriage.knowledge.folders import MANIFEST, packs_in
 from torchtriage.reading.unpack import Budget, Upload, unpack
@@ -29,17 +30,19 @@ MOST_PACKED, MOST_UNPACKED = 8 << 20, 32 << 20  # bytes of an archive, and of wh
 _MOST_FILES = 2000
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,40}")
-_FILE = re.compile(r"(?:^|/)((?:[a-z0-9][a-z0-9-]*)/(?:[a-z0-9][a-z0-9-]*)\.yaml)$")
+_FILE = re.compile(r"(?:^|/)((?:[a-z0-9][a-z0-9-]*)/(?:[a-z0-9][a-z0-9-]*)(?:\+[a-z0-9][a-z0-9-]*)?\.yaml)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """`digest` is that of its files, `sha256:…`; `entries` are the ids."""
+    """`digest` is that of its files, `sha256:…`; `entries` are the ids of its entries, `cases` those of the cases that
+    it adds to entries of others, as `area.name/case`."""
 
     name: str
     version: str
     digest: str
     entries: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
 
 
 def installed(home: Path) -> list[Pack]:
@@ -136,27 +139,49 @@ def _check(pack: Pack, folder: Path, beside: Sequence[Path]) -> None:
     """Raises KnowledgeError for ids that are taken, and for what `kb check` would refuse."""
     cache = cache_folder()
     taken = load(beside, cache)
-    clashes = [entry for entry in pack.entries if entry in taken.entries]
+    clashes = [name for name in (*pack.entries, *pack.cases) if is_in_use(name, taken.entries)]
     if clashes:
         whose = _whose(taken, clashes[0])
         more = f" (and {len(clashes) - 1} more)" if len(clashes) > 1 else ""
         raise KnowledgeError(
             [f"pack {pack.name}: the id {clashes[0]} is taken by {whose}{more}; rename it in the pack"]
         )
-    own = loader.load([folder])
+    own = loader.load([folder], taken.entries)
     digest = f"sha256:{hashlib.sha256((taken.digest + own.digest).encode()).hexdigest()}"
-    together = KnowledgeBase({**taken.entries, **own.entries}, digest, taken.vocabulary)
-    report = checks.check(together, [*beside, folder], cache, pack.entries)
-    if report.problems:
-        raise KnowledgeError([f"pack {pack.name}: {problem}" for problem in report.problems])
+    together = KnowledgeBase(own.entries, digest, taken.vocabulary, taken.forms)
+    folders, added = [*beside, folder], loader.added_by(folder)
+    problems = [problem for one in added if (problem := _misplaced(one, pack, taken))]
+    if not problems and pack.entries:
+        problems = checks.check(together, folders, cache, pack.entries).problems
+    if not problems:
+        found = [problem for one in added for problem in checks.problems_of_added(together, one, cache)[0]]
+        problems = checks.told_of(found, folders)
+    if problems:
+        raise KnowledgeError([f"pack {pack.name}: {problem}" for problem in problems])
 
 
-def _whose(taken: KnowledgeBase, entry: str) -> str:
-    pack = taken.entries[entry].pack
-    if pack:
+def _misplaced(added: Entry, pack: Pack, taken: KnowledgeBase) -> str | None:
+    """-> why a file may not add cases to an entry; None where it may."""
+    name = file_of(f"{added.id}/{added.cases[0].id}")
+    if len(added.cases) > 1 or added.file != name:
+        return f"{added.file}:1: in a pack a file adds one case and is named after it: {name}"
+    if added.id in pack.entries:
+        return f"{added.file}:1: adds_to: the entry is in this pack; put the case into its file"
+    if other := taken.entries[added.id].pack:
+        return f"{added.file}:1: adds_to: {added.id} is in pack {other}, which may be removed"
+    return None
+
+
+def _whose(taken: KnowledgeBase, name: str) -> str:
+    entry, case = split_id(name)
+    added = [own.pack for own in taken.entries[entry].cases if own.id == case]
+    if pack := added[0] if added and added[0] else taken.entries[entry].pack:
         return f"pack {pack}"
-    built_in = (BUILT_IN / entry.replace(".", "/", 1)).with_suffix(".yaml").is_file()
-    return "a built-in entry" if built_in else "an entry of your own folders"
+    if case and not (BUILT_IN / file_of(entry)).is_file():
+        return "a case of your own folders"
+    if case:
+        return f"a case of {entry}"
+    return "a built-in entry" if (BUILT_IN / file_of(entry)).is_file() else "an entry of your own folders"
 
 
 def _pack(files: Mapping[str, bytes], source: str) -> Pack:
@@ -183,16 +208,17 @@ def _described(files: Mapping[str, bytes], name: str, version: str) -> Pack:
     if not _VERSION.fullmatch(version):
         raise BadInput(f"{version[:80]!r} is not a valid version: such as 1.2.0")
     if not files:
-        raise BadInput("a pack has one entry at least, as AREA/NAME.yaml")
+        raise BadInput("a pack has one entry at least, as AREA/NAME.yaml, or a case of one, as AREA/NAME+CASE.yaml")
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(path.encode() + b"\0" + str(len(files[path])).encode() + b"\0" + files[path])
-    ids = tuple(path.removesuffix(".yaml").replace("/", ".", 1) for path in sorted(files))
-    return Pack(name, version, f"sha256:{digest.hexdigest()}", ids)
+    ids = [path.removesuffix(".yaml").replace("/", ".", 1) for path in sorted(files)]
+    entries, cases = (tuple(one for one in ids if ("+" in one) is added) for added in (False, True))
+    return Pack(name, version, f"sha256:{digest.hexdigest()}", entries, tuple(one.replace("+", "/") for one in cases))
 
 
 def _manifest(pack: Pack) -> bytes:
-    told = {key: value for key, value in asdict(pack).items() if key != "entries"}
+    told = {key: value for key, value in asdict(pack).items() if key not in ("entries", "cases")}
     return json.dumps(told, indent=2).encode() + b"\n"
 
 
@@ -214,7 +240,11 @@ def _add(files: dict[str, bytes], name: str, content: bytes, source: str) -> Non
     found = _FILE.search(name)
     path = found[1] if found else MANIFEST if name.rpartition("/")[2] == MANIFEST else None
     if path is None or path in files:
-        what = "is there twice" if path else f"does not belong into a pack, which has {MANIFEST} and AREA/NAME.yaml"
+        what = (
+            "is there twice"
+            if path
+            else f"does not belong into a pack, which has {MANIFEST}, AREA/NAME.yaml and AREA/NAME+CASE.yaml"
+        )
         raise BadInput(f"{source}: {name[-100:]} {what}")
     files[path] = content
     if len(files) > _MOST_FILES or sum(map(len, files.values())) > MOST_UNPACKED:

@@ -38,12 +38,10 @@ def move_draft(service: Service, draft_id: str, revision: int, state: DraftState
     operator's own folders do not load.
     """
     before = read_draft(service, draft_id)
-    if (
-        state is not DraftState.DRAFT
-        and before.state is not DraftState.APPLIED
-        and not check(service, before.draft).sound
-    ):
-        raise BadInput("fix the problems of the draft first")
+    if state is not DraftState.DRAFT and before.state is not DraftState.APPLIED:
+        problems = check(service, before.draft, whole=True).problems
+        if wrong := [problem.message for problem in problems if not problem.warning]:
+            raise BadInput(f"fix the problems of the draft first: {wrong[0]}")
     if state is DraftState.APPLIED and not may_approve(service, before, by):
         raise AnotherMustApprove(f"{before.changed_by} wrote this draft; somebody else must approve it")
     now = datetime.now(UTC)

@@ -59,13 +59,15 @@ def propose(service: Service, incident_id: str, as_case: bool = False) -> Propos
     return Proposal(draft, found.id, told)
 
 
-def check(service: Service, draft: Draft) -> DraftCheck:
-    """-> what `kb check` would say of a draft, each at its field. Raises CallFailed, Interrupted."""
+def check(service: Service, draft: Draft, whole: bool = False) -> DraftCheck:
+    """-> what `kb check` would say of a draft, each at its field. Of a case that is added to an entry this is what
+    answers while one types: only the `whole` tells which of the entry's other cases lose their examples, in as many
+    seconds as there are dozens of them. Raises CallFailed, Interrupted."""
     with service.database.reading() as session:
         ours = {one.draft.entry for one in drafts.applied(session)}  # these are in use themselves
     in_use = draft.entry not in ours and is_in_use(draft.entry, service.knowledge.entries)
     taken = (draft.entry,) if in_use else ()
-    return service.triager.check_draft(draft, taken)
+    return service.triager.check_draft(draft, taken, whole)
 
 
 def list_drafts(service: Service) -> list[StoredDraft]:

@@ -88,9 +88,9 @@ class Triager(Protocol):
         """-> why an entry did or did not match. Raises what `run` does."""
         ...
 
-    def check_draft(self, draft: Draft, taken: tuple[str, ...] = ()) -> DraftCheck:
-        """-> what the checks of the knowledge base say of a draft, which may not have one of the ids that are `taken`.
-        Raises CallFailed, Interrupted."""
+    def check_draft(self, draft: Draft, taken: tuple[str, ...] = (), whole: bool = True) -> DraftCheck:
+        """-> what the checks of the knowledge base say of a draft, which may not have one of the ids that are `taken`;
+        where not `whole`, of an added case without the other cases of its entry. Raises CallFailed, Interrupted."""
         ...
 
     def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[Tried | TriageError | None]:
@@ -141,8 +141,8 @@ class InProcess:
     def why(self, order: Order, entry: str) -> Why:
         return self._engine.why(_run(self._blobs, order), entry)
 
-    def check_draft(self, draft: Draft, taken: tuple[str, ...] = ()) -> DraftCheck:
-        return check_draft(draft, self._knowledge, drafts_cache(), taken)
+    def check_draft(self, draft: Draft, taken: tuple[str, ...] = (), whole: bool = True) -> DraftCheck:
+        return check_draft(draft, self._knowledge, drafts_cache(), taken, whole)
 
     def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[Tried | TriageError | None]:
         return [result_or_error(self._tried, (entry, one), self._memory) for one in known]
@@ -210,8 +210,8 @@ class InProcesses:
     def why(self, order: Order, entry: str) -> Why:
         return cast(Why, self._call("why", order, entry))
 
-    def check_draft(self, draft: Draft, taken: tuple[str, ...] = ()) -> DraftCheck:
-        return cast(DraftCheck, self._call("check_draft", draft, taken))
+    def check_draft(self, draft: Draft, taken: tuple[str, ...] = (), whole: bool = True) -> DraftCheck:
+        return cast(DraftCheck, self._call("check_draft", draft, taken, whole))
 
     def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[Tried | TriageError | None]:
         return cast(list[Tried | TriageError | None], self._together("try_entry", known, entry))

@@ -56,6 +56,7 @@ class CaseItem:
     retry: str | None
     source: str
     example: str | None
+    pack: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,7 @@ def _case(case: Case, lang: Language) -> CaseItem:
         retry=case.action.retry if case.action else None,
         source=case.source,
         example=case.example,
+        pack=case.pack,
     )
 
 
