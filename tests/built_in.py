@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from torchtriage.domain.entry import KnowledgeBase
+from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.engine import Engine
-from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge import BUILT_IN, loader
 from torchtriage.knowledge.cache import cache_folder, load, load_index
 from torchtriage.knowledge.symptom_search import SearchIndex
 
@@ -27,6 +28,12 @@ def alone() -> Iterator[None]:
     with (cache_folder() / "being-made").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+@functools.cache
+def vocabulary() -> Vocabulary:
+    """-> the one that ships, without the entries: quick enough to be read while tests are collected."""
+    return loader.load([]).vocabulary
 
 
 @functools.cache

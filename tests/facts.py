@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import functools
+
+from tests.built_in import vocabulary
 from torchtriage.domain.line import Line
 from torchtriage.facts import Environment
 from torchtriage.facts.line_facts import LineSigns, start
-from torchtriage.knowledge.loader import load
 from torchtriage.matching.prefilter import Prefilter
 
-SIGNS = LineSigns(load([]).vocabulary)
-PREFILTER = Prefilter(lambda data: [], SIGNS)
+
+@functools.cache
+def line_signs() -> LineSigns:
+    return LineSigns(vocabulary())
+
+
+@functools.cache
+def prefilter() -> Prefilter:
+    """-> one that knows no entry; to compile it takes a second."""
+    return Prefilter(lambda data: [], line_signs())
 
 
 def collected(*lines: Line) -> Environment:
     """-> what the lines tell."""
-    environment = Environment(SIGNS)
+    environment = Environment(line_signs())
     starts = [start(line) for line in lines]
-    seen = PREFILTER.hints([*(line.text for line in lines), *starts])
+    seen = prefilter().hints([*(line.text for line in lines), *starts])
     for line, begin in zip(lines, starts, strict=True):
         if begin in seen:
             environment.label(seen[begin].facts)

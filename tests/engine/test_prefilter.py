@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.facts import PREFILTER, SIGNS
+from tests.facts import line_signs, prefilter
 from tests.properties.pieces import LINES
 from torchtriage.domain.line import Line, Position
 from torchtriage.facts.line_facts import LONGEST
@@ -37,25 +37,26 @@ def texts() -> list[str]:
 
 def test_the_facts_of_a_line_are_those_that_each_sign_finds_by_itself() -> None:
     lines = texts()
-    seen = PREFILTER.hints(lines)
+    seen = prefilter().hints(lines)
     for line in lines:
-        found = {number for number, sign in enumerate(SIGNS.all) if sign.shows(line[:LONGEST])}
+        found = {number for number, sign in enumerate(line_signs().all) if sign.shows(line[:LONGEST])}
         told = set(seen[line].facts) if line in seen else set()
-        assert told - SIGNS.enough.keys() == found - SIGNS.enough.keys(), line
-        alone = PREFILTER.hints([line])
+        assert told - line_signs().enough.keys() == found - line_signs().enough.keys(), line
+        alone = prefilter().hints([line])
         assert (set(alone[line].facts) if line in alone else set()) == found, line
 
 
 def test_what_nearly_every_line_shows_is_told_of_the_first_ones_and_not_where_it_is_known() -> None:
     lines = [f"a line of no interest {number}" for number in range(100)]
     lines += [f'File "/usr/lib/python3.11/torch/cuda/{number}.py"' for number in range(1000)]
-    seen = PREFILTER.hints(lines)
-    for number, enough in SIGNS.enough.items():
+    seen = prefilter().hints(lines)
+    for number, enough in line_signs().enough.items():
         told = [line for line in lines if line in seen and number in seen[line].facts]
         assert enough <= len(told) < 200
         assert told == lines[100 : 100 + len(told)]
     assert all(
-        SIGNS.enough.keys().isdisjoint(told.facts) for told in PREFILTER.hints(lines, frozenset(SIGNS.enough)).values()
+        line_signs().enough.keys().isdisjoint(told.facts)
+        for told in prefilter().hints(lines, frozenset(line_signs().enough)).values()
     )
 
 
@@ -67,12 +68,12 @@ def test_what_nearly_every_line_shows_is_told_of_the_first_ones_and_not_where_it
     ],
 )
 def test_a_line_shows_its_facts_whatever_stands_above_it(above: str, line: str) -> None:
-    assert PREFILTER.hints([above, line])[line].facts == PREFILTER.hints([line])[line].facts
+    assert prefilter().hints([above, line])[line].facts == prefilter().hints([line])[line].facts
 
 
 def test_no_extractor_would_read_a_line_at_which_it_does_not_begin() -> None:
     lines = texts()
-    seen = PREFILTER.hints(lines)
+    seen = prefilter().hints(lines)
     for at, extractor in enumerate(EXTRACTORS):
         for line in lines:
             if line in seen and seen[line].begins & 1 << at:

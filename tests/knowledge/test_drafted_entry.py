@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.built_in import built_in_knowledge
+from tests.built_in import built_in_knowledge, vocabulary
 from tests.drafts import SAYS, SIGN, SOUND
 from torchtriage.domain.draft import Draft, DraftCheck, DraftStep
 from torchtriage.domain.entry import KnowledgeBase, Text
@@ -17,7 +17,7 @@ from torchtriage.knowledge.drafted_entry import check_draft, yaml_of
 from torchtriage.knowledge.loader import load
 from torchtriage.web.pages.error_texts import problem_text
 
-ALONE = KnowledgeBase({}, "sha256:none", built_in_knowledge().vocabulary)
+ALONE = KnowledgeBase({}, "sha256:none", vocabulary())
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.facts import PREFILTER, SIGNS
+from tests.facts import line_signs, prefilter
 from torchtriage.domain.line import Line, Position
 from torchtriage.facts import Environment
 
@@ -17,14 +17,14 @@ def lines(first: int, rank: int | None) -> list[Line]:
 
 
 def signs(line: Line) -> tuple[int, ...]:
-    seen = PREFILTER.hints([line.text])
+    seen = prefilter().hints([line.text])
     return seen[line.text].facts if line.text in seen else ()
 
 
 def test_lines_that_tell_that_the_run_goes_on_are_counted_alike() -> None:
-    single, many = Environment(SIGNS), Environment(SIGNS)
+    single, many = Environment(line_signs()), Environment(line_signs())
     for first, rank in ((1, None), (100, 5), (200, None)):
-        told = [line for line in lines(first, rank) if SIGNS.form_of(signs(line)).passes]
+        told = [line for line in lines(first, rank) if line_signs().form_of(signs(line)).passes]
         assert len(told) == len(TEXTS)
         for line in told:
             single.note(line, signs(line), claimed=False)
@@ -41,7 +41,7 @@ def test_lines_that_tell_that_the_run_goes_on_are_counted_alike() -> None:
 
 
 def test_a_sample_that_stands_behind_lines_read_later_leaves_progress_in_order() -> None:
-    environment = Environment(SIGNS)
+    environment = Environment(line_signs())
     environment.sample(Position(1, 50), "step 9 loss 0.1")
     told = lines(10, None)
     environment.pass_by(told, list(map(signs, told)))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.facts import PREFILTER, SIGNS
+from tests.built_in import vocabulary
+from tests.facts import line_signs, prefilter
 from tests.yaml_files import read_yaml
 from torchtriage.domain.line import Line, Position
 from torchtriage.facts import line_forms
 from torchtriage.facts.line_forms import LISTS, KeptLines, LineForms, fact_names
 from torchtriage.knowledge import BUILT_IN
-from torchtriage.knowledge.loader import load
 
-VOCABULARY = load([]).vocabulary
-FORMS = LineForms(VOCABULARY)
+FORMS = LineForms(vocabulary())
 PROVED = [
     (pattern["regex"], example)
     for path in sorted(BUILT_IN.glob(f"_vocabulary/{LISTS}*.yaml"))
@@ -35,15 +34,15 @@ PROGRESS = (
 def test_the_scan_points_at_each_example_and_it_tells_something_that_is_listed(regex: str, example: str) -> None:
     told = FORMS.read_by(regex, example)
     assert told
-    assert {value.name for value in told} <= fact_names(VOCABULARY).keys()
+    assert {value.name for value in told} <= fact_names(vocabulary()).keys()
     pointed = FORMS.pointed([example])[0]
     assert any(FORMS.read(form, example) == told for form in pointed)
 
 
 @pytest.mark.parametrize("text", PROGRESS)
 def test_lines_of_progress_and_frames_are_not_kept_while_a_log_is_scanned(text: str) -> None:
-    number = [fact.name for fact in SIGNS.line_facts].index(line_forms.NAME)
-    seen = PREFILTER.hints([text]).get(text)
+    number = [fact.name for fact in line_signs().line_facts].index(line_forms.NAME)
+    seen = prefilter().hints([text]).get(text)
     assert seen is None or not seen.line_facts >> number & 1
 
 

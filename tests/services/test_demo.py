@@ -10,11 +10,10 @@ from random import Random
 
 import pytest
 
-from tests.built_in import built_in_engine, built_in_knowledge
+from tests.built_in import built_in_engine, built_in_knowledge, vocabulary
 from torchtriage.cli.main import main
 from torchtriage.domain.dashboard import Range
 from torchtriage.domain.incident import Incident, IncidentFilter, State
-from torchtriage.knowledge.loader import load
 from torchtriage.reading.sources import from_bytes
 from torchtriage.services import demo, demo_logs
 from torchtriage.services.dashboard import unlikely_hosts
@@ -58,9 +57,7 @@ def test_a_seed_makes_the_same_incidents(tmp_path: Path) -> None:
 
 
 def messages() -> list[tuple[str, str]]:
-    told = load([]).vocabulary.groups(
-        "demo-messages"
-    )  # the vocabulary alone, as this is asked while tests are collected
+    told = vocabulary().groups("demo-messages")
     return [(name, message) for name, some in told.items() for message in some]
 
 
