@@ -161,14 +161,16 @@ class LiveServer:
 
 @contextmanager
 def serving(folder: Path, **options: Any) -> Iterator[LiveServer]:
-    """The whole service on an empty data directory, in a thread of its own. `options` are further settings."""
+    """The whole service on an empty data directory, in a thread of its own. `options` are further settings.
+
+    It triages in its own threads, where `workers` says nothing else: each process would load the knowledge base."""
     import uvicorn  # here, so that tests of the engine do not wait for the web's imports
 
     from torchtriage.settings import Settings
     from torchtriage.web.app import create_app
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        settings = Settings(data_dir=folder, port=listening.getsockname()[1], **options)
+        settings = Settings(data_dir=folder, port=listening.getsockname()[1], **({"workers": 0} | options))
         server = uvicorn.Server(uvicorn.Config(create_app(settings), log_config=None))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()

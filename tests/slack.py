@@ -6,6 +6,7 @@ who was pinged by them.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import itertools
@@ -163,7 +164,7 @@ class FakeSlack:
     ) -> httpx2.Response:
         """-> the answer to a signed request."""
         signed = {"Content-Type": kind} | signature(body, secret, time.time() if at is None else at)
-        return httpx2.post(f"{to}/slack/{path}", content=body, headers=signed | (headers or {}), timeout=60)
+        return client().post(f"{to}/slack/{path}", content=body, headers=signed | (headers or {}))
 
     def command(self, to: str, text: str = "", **more: str) -> httpx2.Response:
         given = {"command": "/triage", "text": text, "user_id": "U1", "user_name": "ann", "channel_id": "C1",
@@ -185,6 +186,12 @@ class FakeSlack:
         payload = {"type": "event_callback", "event_id": number, "event": happened,
                    "authorizations": [{"user_id": "UBOT", "is_bot": True}]}  # fmt: skip
         return self.send(to, "events", json.dumps(payload).encode(), "application/json", headers)
+
+
+@functools.cache
+def client() -> httpx2.Client:
+    """-> one for the whole process: to make one takes more than ten requests do. It keeps no connection, as servers end."""
+    return httpx2.Client(timeout=120, limits=httpx2.Limits(max_keepalive_connections=0))
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 PROGRAM = [sys.executable, "-c", "import sys; from torchtriage.cli.main import main; sys.exit(main())", "watch"]
-SHORT = ["--silence", "2", "--patience", "4", "--poll", "0.2"]
+SHORT = ["--silence", "1", "--patience", "2", "--poll", "0.1"]
 # Writes steps of two ranks until it is stopped; SIGUSR1 has it write what the words say.
 WRITER = """
 import signal, sys, time
@@ -108,7 +108,7 @@ def test_a_watchdog_is_told_at_once(log: Path, environment: dict[str, str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("lang", "words"), [("en", "no output for 4 s (limit 4 s)"), ("zh", "已有 4 秒没有输出（时限 4 秒）")]
+    ("lang", "words"), [("en", "no output for 2 s (limit 2 s)"), ("zh", "已有 2 秒没有输出（时限 2 秒）")]
 )
 def test_a_log_that_nobody_writes_is_told_to_people_and_ctrl_c_gives_a_last_verdict(
     log: Path, environment: dict[str, str], lang: str, words: str

@@ -7,12 +7,13 @@ import pytest
 
 from tests.client.running import NOBODY, Bench
 from tests.conftest import LiveServer, serving
+from tests.prepared import one_engine
 
 
 @pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+def service(tmp_path_factory: pytest.TempPathFactory, migrated_sqlite: Path) -> Iterator[LiveServer]:
     """One service for all tests: each reports as a user of its own."""
-    with serving(tmp_path_factory.mktemp("service")) as server:
+    with one_engine(migrated_sqlite), serving(tmp_path_factory.mktemp("service")) as server:
         yield server
 
 

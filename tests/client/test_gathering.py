@@ -84,6 +84,7 @@ def test_nothing_is_gathered_of_a_command_that_ends_well_or_where_it_is_not_want
     assert not asked.exists()
 
 
+@pytest.mark.slow  # it waits the seconds
 @pytest.mark.parametrize("name", ["nvidia_smi", "dmesg"])
 def test_a_program_that_hangs_is_given_up_and_told(alone: Bench, name: str) -> None:
     environment = programs(alone, **{name: "trap '' TERM; sleep 600"}) | {"TORCHTRIAGE_TIMEOUT": "9"}

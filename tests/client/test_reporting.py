@@ -221,6 +221,7 @@ def hanging() -> Iterator[socket.socket]:
         yield listening
 
 
+@pytest.mark.slow  # it waits the seconds
 def test_a_hanging_service_is_given_up(bench: Bench, hanging: socket.socket) -> None:
     url = f"http://127.0.0.1:{hanging.getsockname()[1]}"
     status, _, errors = bench.script(OUT_OF_MEMORY, "--timeout", "2", environment={"TORCHTRIAGE_URL": url})
@@ -245,12 +246,14 @@ def test_a_client_killed_while_it_sends_loses_nothing(bench: Bench, hanging: soc
 
 def test_many_processes_share_a_spool(bench: Bench) -> None:
     for number in range(4):
-        bench.script(OUT_OF_MEMORY, "--job-id", str(number), environment=AWAY)
+        bench.script(OUT_OF_MEMORY, "--job-id", f"{bench.user}-{number}", environment=AWAY)
     flushing = [bench.start("flush") for _ in range(4)]
     told = [process.communicate(timeout=120) for process in flushing]
     assert [process.returncode for process in flushing] == [0] * 4, told
     assert sum(int(output.split()[1].rstrip(b",")) for output, _ in told) == 4
-    assert sorted(incident["job"]["job_id"] for incident in bench.incidents()) == ["0", "1", "2", "3"]
+    assert sorted(incident["job"]["job_id"] for incident in bench.incidents()) == [
+        f"{bench.user}-{n}" for n in range(4)
+    ]
 
 
 class Refusing(BaseHTTPRequestHandler):

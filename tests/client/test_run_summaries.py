@@ -34,7 +34,8 @@ def page(bench: Bench, address: str, lang: str = "en") -> str:
 
 
 def train(bench: Bench, script: str, environment: dict[str, str], job: str) -> tuple[int, str, str]:
-    said = ("--job-name", bench.user, "--job-id", job, "--image", f"train:{job}")
+    # No other test's id: the same log of the same job is one incident, whoever reports it.
+    said = ("--job-name", bench.user, "--job-id", f"{bench.user}-{job}", "--image", f"train:{job}")
     return bench.run("run", *said, "--", "trainer", script, environment=environment)
 
 

@@ -19,7 +19,7 @@ from tests.client.running import NOBODY, Bench, ended
 from tests.full_disk import fill, tmpfs
 from torchtriage.client import torchtriage_client as client
 
-SHORT = ("--silence", "2", "--patience", "3")
+SHORT = ("--silence", "1", "--patience", "2")
 # Prints steps, waits in a function for a line on standard input, and goes on as that says.
 STOPS = """
 import sys, time
@@ -54,8 +54,8 @@ def until(process: subprocess.Popen[bytes], words: str) -> list[str]:
 def test_a_hang_is_reported_at_once_and_replaced_at_the_end(bench: Bench) -> None:
     with watched(bench, environment=RANK) as process:
         lines = until(process, "more:")
-        assert lines[0] == "torchtriage-client: no output for 3 s (limit 3 s); last step 2\n"
-        assert any("The run still goes on, but has printed nothing for 3 s" in line for line in lines)
+        assert lines[0] == "torchtriage-client: no output for 2 s (limit 2 s); last step 2\n"
+        assert any("The run still goes on, but has printed nothing for 2 s" in line for line in lines)
         assert any("state: provisional, as the job still runs" in line for line in lines)
         first = bench.triaged()
         assert (first["verdict"]["provisional"], first["verdict"]["root_cause"]["entry"]) == (True, "perf.hang")
@@ -105,6 +105,7 @@ def test_no_service_costs_a_line(alone: Bench) -> None:
         assert process.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_client_that_is_killed_leaves_a_report_that_replaces_the_provisional_one(bench: Bench) -> None:
     with watched(bench, environment=RANK) as process:
         until(process, "more:")
@@ -124,6 +125,7 @@ def program(folder: Path, name: str, text: str) -> dict[str, str]:
     return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
 
 
+@pytest.mark.slow
 def test_a_full_disk_costs_lines(bench: Bench) -> None:
     """All that the client can write to is full, but for /dev/shm."""
     with tmpfs(bench.folder / "full", 4) as full:

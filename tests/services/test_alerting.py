@@ -371,14 +371,14 @@ def test_without_channels_nothing_is_put_in(tmp_path: Path, database_url: str) -
     service = opened(Settings(data_dir=tmp_path, database_url=database_url, workers=0))
     failed(service)
     assert outbox.list_outbox(service).items == ()
-    outbox_worker = OutboxWorker(service)
+    outbox_worker = OutboxWorker(service, pause=0.05)
     outbox_worker.start()
     outbox_worker.stop()
     close_service(service)
 
 
 def test_the_postman_sends_by_himself_and_stops(service: Service, slack: FakeSlack) -> None:
-    outbox_worker = OutboxWorker(service)
+    outbox_worker = OutboxWorker(service, pause=0.05)
     outbox_worker.start()
     failed(service)
     while not slack.messages or outbox.list_outbox(service, SendState.READY).items:
@@ -420,7 +420,7 @@ def receivers() -> Iterator[Receivers]:
 
 @contextmanager
 def posting(service: Service) -> Iterator[OutboxWorker]:
-    outbox_worker = OutboxWorker(service)
+    outbox_worker = OutboxWorker(service, pause=0.05)
     outbox_worker.start()
     try:
         yield outbox_worker
@@ -472,7 +472,6 @@ def test_what_takes_longer_than_a_lease_is_left_to_who_does_it(
     tmp_path: Path, database_url: str, slack: FakeSlack, receivers: Receivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("torchtriage.services.outbox_worker._KEEP", timedelta(seconds=0.2))
-    monkeypatch.setattr("torchtriage.services.outbox_worker._PAUSE", 0.05)
     service = opened(settings(tmp_path, database_url, slack, **receivers.routes(tmp_path, "hang/1")))
     failed(service)
     with posting(service) as outbox_worker:

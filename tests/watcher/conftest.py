@@ -70,7 +70,14 @@ class Bench:
         client = Settings(
             more.pop("url", self.url), "", str(data / "spool"), str(data), 0, 60, 256 << 20, True, {"cluster": self.name}, []
         )  # fmt: skip
-        quick: dict[str, Any] = {"settle": 8.0, "quiet": 0.6, "port": 0, "host": "127.0.0.1", "users": ("owner",)}
+        quick: dict[str, Any] = {
+            "settle": 8.0,
+            "quiet": 0.6,
+            "tick": 0.05,
+            "port": 0,
+            "host": "127.0.0.1",
+            "users": ("owner",),
+        }
         return Options(client, data, **(quick | more))
 
     @contextmanager

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 from tests.conftest import serving as serving_triage
 from tests.ports import kept_port
 from tests.watcher.api_server import ApiServer
@@ -25,6 +27,7 @@ from tests.watcher.pods import (
     uid,
 )
 
+pytestmark = pytest.mark.first  # its waiting costs nothing while others compute
 Json = dict[str, Any]
 
 

@@ -38,7 +38,7 @@ def serving(service: Service, posting: bool = True) -> Iterator[str]:
         yield
 
     app.router.lifespan_context = lifespan
-    outbox_worker = OutboxWorker(service)
+    outbox_worker = OutboxWorker(service, pause=0.02)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, proxy_headers=False))
         thread = threading.Thread(target=server.run, args=([listening],))

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.slack import SECRET, TOKEN, FakeSlack, fake_slack, signature, texts
+from tests.slack import SECRET, TOKEN, FakeSlack, client, fake_slack, signature, texts
 from tests.web.live import serving
 from tests.web.logs import OOM
 from torchtriage.domain.incident import Incident, IncidentFilter
@@ -25,6 +25,7 @@ from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
 from torchtriage.web.app import create_app
 
+pytestmark = pytest.mark.first  # its waiting costs nothing while others compute
 PATIENCE = 120  # seconds, for a busy machine
 
 
@@ -252,8 +253,8 @@ def test_what_is_not_signed_by_slack_now_is_refused(url: str, service: Service, 
     assert code(at=time.time() + 400) == "bad_signature"
     assert code(headers={"X-Slack-Request-Timestamp": "now"}) == "bad_signature"
     assert code(headers={"X-Slack-Signature": ""}) == "bad_signature"
-    assert httpx2.post(f"{url}/slack/{path}", content=body).status_code == 401
-    assert httpx2.post(f"{url}/slack/{path}", content=b"x" * 2_000_000).status_code == 413
+    assert client().post(f"{url}/slack/{path}", content=body).status_code == 401
+    assert client().post(f"{url}/slack/{path}", content=b"x" * 2_000_000).status_code == 413
     assert list_outbox(service).items == ()
 
 
@@ -262,10 +263,10 @@ def test_a_changed_body_is_refused_and_the_same_request_does_nothing_twice(
 ) -> None:
     answer = slack.command(url, OOM)
     headers = dict(answer.request.headers)
-    changed = httpx2.post(f"{url}/slack/commands", content=answer.request.content + b"&text=x", headers=headers | {"content-length": str(len(answer.request.content) + 7)})  # fmt: skip
+    changed = client().post(f"{url}/slack/commands", content=answer.request.content + b"&text=x", headers=headers | {"content-length": str(len(answer.request.content) + 7)})  # fmt: skip
     assert changed.status_code == 401
     for _ in range(3):
-        httpx2.post(f"{url}/slack/commands", content=answer.request.content, headers=headers)
+        client().post(f"{url}/slack/commands", content=answer.request.content, headers=headers)
     until(lambda: slack.answers and ended(service))
     assert len(slack.answers) == 1
     assert len(list_outbox(service).items) == 2
@@ -327,7 +328,7 @@ def test_an_event_that_a_kill_cut_off_is_handled_once_after_the_start(tmp_path: 
 
 def test_where_slack_is_not_set_up_it_says_so(live_server: Any) -> None:
     for path in ("commands", "interactions", "events"):
-        answer = httpx2.post(f"{live_server.url}/slack/{path}", content=b"{}")
+        answer = client().post(f"{live_server.url}/slack/{path}", content=b"{}")
         assert answer.status_code == 404
         assert "TRIAGE_SLACK_SIGNING_SECRET" in answer.json()["error"]["message"]
 

@@ -23,15 +23,15 @@ _SILENT = 60  # seconds without a heartbeat
 _AT_ONCE = 4  # of a kind of work that has no lane
 _KEEP = timedelta(seconds=LEASE / 3)
 _ENDING = 0.1  # seconds between two looks whether all is sent
-_PAUSE = 1.0  # seconds between two looks at what is due
 _AWAY = 10.0  # seconds before the next look where one failed
 
 
 class OutboxWorker:
     """Does nothing where no channel and no model is set and nothing comes from Slack."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, service: Service, pause: float = 1.0) -> None:
+        """`pause`: seconds between two looks at what is due."""
+        self._service, self._pause = service, pause
         self._in_hand: dict[Future[None], OutboxItem] = {}
         self._kept_at = datetime.now(UTC)
         most = len(service.channels.senders) + (len(NO_LANE) + 1) * _AT_ONCE  # and some for channels that are no more
@@ -80,7 +80,7 @@ class OutboxWorker:
             log.exception("the outbox can't be read now: reading it failed")
         else:
             self._service.heartbeats.beat(OUTBOX)
-            return item, _PAUSE
+            return item, self._pause
         return None, _AWAY
 
     def _keep(self, now: datetime) -> None:

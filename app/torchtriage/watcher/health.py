@@ -15,8 +15,10 @@ Asked = Callable[[], bool]
 
 
 @contextmanager
-def answering(host: str, port: int, alive: Asked, ready: Asked, counters: Counters) -> Iterator[int]:
-    """Answers while it is open. Gives the port, a free one for 0; raises OSError where it is taken."""
+def answering(host: str, port: int, alive: Asked, ready: Asked, counters: Counters, tick: float = 0.5) -> Iterator[int]:
+    """Answers while it is open; to end takes up to a `tick`, in seconds. Gives the port, a free one for 0.
+
+    Raises OSError where the port is taken."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -40,7 +42,7 @@ def answering(host: str, port: int, alive: Asked, ready: Asked, counters: Counte
             """A probe every few seconds is nothing to report."""
 
     with ThreadingHTTPServer((host, port), Handler) as server:
-        threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(tick,), name="health", daemon=True).start()
         try:
             yield server.server_address[1]
         finally:

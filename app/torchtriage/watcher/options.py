@@ -12,7 +12,8 @@ from torchtriage.client.torchtriage_client import Settings
 class Options:
     """`client`: where to report. `folder`: what must survive a restart. `namespaces`: all where it is empty. Times are
     seconds: `settle` how long the other pods of a failed job may take to end, `quiet` how long nothing more has to
-    happen then, `echo` how long after a report what still ran belongs to it, `oldest` how old a failure may be."""
+    happen then, `echo` how long after a report what still ran belongs to it, `oldest` how old a failure may be, `tick`
+    what lies between two looks at what is due, and before the first new try of a watch that broke off."""
 
     client: Settings
     folder: Path
@@ -26,6 +27,7 @@ class Options:
     quiet: float = 5.0
     echo: float = 2100.0
     oldest: float = 86400.0
+    tick: float = 0.5
     port: int = 9090
     host: str = ""
 

@@ -20,9 +20,12 @@ _LONGEST = 60.0  # seconds between two tries
 class PodWatch:
     """One thread's work. `ready` is set once the pods were listed, or the API server refused."""
 
-    def __init__(self, cluster: Cluster, namespace: str, selector: str, controller: Controller, inbox: Inbox) -> None:
+    def __init__(
+        self, cluster: Cluster, namespace: str, selector: str, controller: Controller, inbox: Inbox, pause: float
+    ) -> None:
+        """`pause`: seconds before the first new try; later ones wait longer."""
         self._cluster, self._namespace, self._selector = cluster, namespace, selector
-        self._controller, self._inbox = controller, inbox
+        self._controller, self._inbox, self._pause = controller, inbox, pause
         self._version = ""
         self.ready = threading.Event()
 
@@ -49,7 +52,7 @@ class PodWatch:
                     counters.watching.labels(name).set(0)
                     self.ready.set()
                 if error.status != _GONE or breaks > 1:
-                    pause = min(_LONGEST, 2.0 ** (breaks - 1) / 2)
+                    pause = min(_LONGEST, self._pause * 2.0 ** (breaks - 1))
                     _log.warning(
                         "the watch broke off",
                         extra={"namespace": name, "status": error.status, "error": str(error), "again_in": pause},

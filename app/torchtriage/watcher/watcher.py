@@ -21,7 +21,6 @@ from torchtriage.watcher.workers import Inbox, Workers
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 1000  # changes that wait for the controller before the watch itself waits
-_TICK = 0.5  # seconds
 _STUCK = 60.0  # seconds without a tick
 
 
@@ -53,7 +52,7 @@ class Watcher:
         except OSError as error:
             raise TriageError(f"the watcher's folder: {error}") from None
         watchings = [
-            PodWatch(self._cluster, namespace, options.selector, controller, inbox)
+            PodWatch(self._cluster, namespace, options.selector, controller, inbox, options.tick)
             for namespace in options.namespaces or ("",)
         ]
         delivering = (options, self.counters, self._packed, self.stopped)
@@ -67,6 +66,7 @@ class Watcher:
                 lambda: time.monotonic() - self._ticked < _STUCK and all(thread.is_alive() for thread in threads),
                 lambda: all(each.ready.is_set() for each in watchings),
                 self.counters,
+                options.tick,
             ) as self.port:
                 for thread in threads:
                     thread.start()
@@ -92,9 +92,9 @@ class Watcher:
         ticked = 0.0
         while not self.stopped.is_set():
             with suppress(Empty):
-                inbox.get(timeout=_TICK)()
+                inbox.get(timeout=self._options.tick)()
             self._ticked = time.monotonic()
-            if self._ticked - ticked >= _TICK:
+            if self._ticked - ticked >= self._options.tick:
                 ticked = self._ticked
                 controller.tick(time.time())
                 if any(self._options.spool.glob("*.bundle")):
