@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.built_in import built_in_engine
-from tests.logs import traceback
+from tests.logs import report, traceback
 from torchtriage.domain.line import Line, Position
 from torchtriage.domain.verdict import Checkpoint
 from torchtriage.engine import Engine
+from torchtriage.facts import collector
 from torchtriage.facts.checkpoints import FAILED, LIST, STARTED, WRITTEN, Message, Messages, written
 from torchtriage.reading import hit_selection
+from torchtriage.reading.passing_lines import OF_FIRST_RANKS, joined
 from torchtriage.reading.scan import Scanner
 from torchtriage.reading.sources import from_bytes
 
@@ -147,7 +149,8 @@ def test_ranks_that_report_often_do_not_end_the_search_for_checkpoints(monkeypat
     block = b"0: Saved checkpoint\n" * 20
     for _ in range(2):
         assert list(hits.select(block)) == []
-        assert hits.newest == [(19 * 20, 20 * 20 - 1)]
+        assert [(one.start, one.end) for one in hits.newest][-1] == (19 * 20, 20 * 20 - 1)
+        assert len(hits.newest) == OF_FIRST_RANKS
 
 
 def test_a_rank_that_saves_after_the_failure_takes_no_checkpoint_away(engine: Engine) -> None:
@@ -156,3 +159,58 @@ def test_a_rank_that_saves_after_the_failure_takes_no_checkpoint_away(engine: En
         engine, "0: step 500 | loss 2.1", f"0: {told}", f"1: {told}", *(f"0: {line}" for line in OOM), f"2: {told}"
     )
     assert [(step, line) for _, step, _, line in found] == [(500, 2)]
+
+
+STEPS = [f"0: step {at} | loss 2.1 | lr 3.0e-04 | grad norm 0.512 | 7.01 s" for at in range(3000)]
+
+
+def test_checkpoints_that_stand_close_together_are_all_told(engine: Engine) -> None:
+    made = [f"Saved checkpoint to /ckpt/checkpoint-{step}" for step in range(100, 1001, 100)]
+    close = [line for step, one in enumerate(made) for line in (f"0: {one}", *STEPS[step : step + 5])]
+    found = saved(engine, *STEPS, *close, *STEPS, *(f"0: {line}" for line in OOM))
+    assert [step for _, step, _, _ in found] == [600, 700, 800, 900, 1000]
+
+
+def test_a_rank_that_reports_late_does_not_make_its_checkpoint_the_newest(engine: Engine) -> None:
+    late = [f"{rank}: Saved checkpoint to /ckpt/checkpoint-{step}" for step in (100, 200) for rank in range(3)]
+    late.append("3: Saved checkpoint to /ckpt/checkpoint-100")
+    assert [step for _, step, _, _ in saved(engine, *STEPS, *late, *STEPS, *(f"0: {line}" for line in OOM))] == [
+        100,
+        200,
+    ]
+    again = "0: Saved checkpoint to /ckpt/checkpoint-100"  # It began anew at an older one.
+    found = saved(engine, *STEPS, *late[:-1], again, *STEPS, *(f"0: {line}" for line in OOM))
+    assert [step for _, step, _, _ in found] == [100, 200, 100]
+
+
+def test_a_message_of_one_rank_is_not_displaced_by_those_of_others(engine: Engine) -> None:
+    lines = []
+    for step in range(1, 41):
+        lines += [f"{rank}: Saved checkpoint to /ckpt/{rank}/checkpoint-{step}" for rank in range(100)]
+        lines += STEPS[step : step + 20]
+    lines.insert(2000, "77: Saved checkpoint to /ckpt/77/checkpoint-900")
+    assert saved(engine, *STEPS, *lines[:2500], *STEPS, *(f"0: {line}" for line in OOM))[-1][1] == 21
+
+
+def test_what_goes_by_unread_does_not_displace_what_stands_at_the_end(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "NEWEST", 20)
+    many = [f"0: Saved checkpoint to /ckpt/checkpoint-{step}" for step in range(1, 400)]
+    found = saved(engine, *STEPS, *many, *STEPS[:1500], *STEPS[:50], "0: Saved checkpoint to /ckpt/checkpoint-500", *(f"0: {line}" for line in OOM))  # fmt: skip
+    assert [step for _, step, _, _ in found] == [396, 397, 398, 399, 500]
+
+
+def test_of_two_launches_in_a_file_the_checkpoint_is_that_of_the_last(engine: Engine) -> None:
+    launch = "Script started on 2026-05-01 09:00:00+00:00"
+    first, second = (f"0: Saved checkpoint to /ckpt/checkpoint-{step}" for step in (100, 200))
+    failed = [f"0: {line}" for line in OOM]
+    found = saved(
+        engine, launch, *STEPS, first, *STEPS, *failed, *report((0, 1)), launch, *STEPS, second, *STEPS, *failed
+    )
+    assert [step for _, step, _, _ in found] == [200]
+
+
+def test_pieces_that_touch_are_one_and_no_line_stands_twice() -> None:
+    pieces = [(7, b"g\nh"), (1, b"a\nb\nc"), (2, b"b\nc\nd"), (9, b"i"), (2, b"b")]
+    assert list(joined(pieces)) == [(1, b"a\nb\nc\nd"), (7, b"g\nh\ni")]

@@ -84,11 +84,12 @@ class RunReader:
 
     def read_facts(self, lines: Sequence[Line]) -> None:
         """Takes the line facts of lines that go by unkept, and nothing else. Where a line has no time, that of the line
-        above counts."""
+        right above counts."""
         seen = self.matcher.prefilter([line.text for line in lines], self.environment.settled)
-        time = None
+        time, last = None, START
         for line in lines:
-            time = line.time or time
+            near = 0 <= line.position.lines_below(last) <= 1  # A record can be several lines.
+            time, last = line.time or (time if near else None), line.position
             bits = seen.get(line.text, NOTHING).line_facts
             if bits and self.head and line.position >= self.head[0].position:
                 self.environment.read(line._replace(time=time), bits)

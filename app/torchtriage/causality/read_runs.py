@@ -213,6 +213,7 @@ class _FilesReader:
         """Yields the kept lines of one file, many at once; what goes by unkept is sampled for progress. `reader`: whose
         file it is, where it is no log but the report of a `host`."""
         above = self._above(file, number) if reader is None else Position(_BESIDE + number, 0)
+        beside = reader is self.reports
         reader = reader or self.reader
         several = self.run.several or file.member
         name = f"{self.run.name}/{file.name}" if several else self.run.name
@@ -236,6 +237,7 @@ class _FilesReader:
             for more in self._lines(source, windows, where, above):
                 if len(batch) >= _BATCH or len(windows.sampled) > sampled:
                     yield batch
+                    reader = reader if beside else self.reader  # A launch in the batch begins another run.
                     progressed += self._sample(windows.sampled[sampled:], above, reader)
                     batch, sampled = [], len(windows.sampled)
                 batch += more
@@ -243,9 +245,10 @@ class _FilesReader:
             yield batch  # What precedes the place where a file is broken can still be read.
             raise
         yield batch
-        for place, piece in windows.passing:
-            for more in lines([(place, piece)], where, above, source.numbers, not source.rewritten):
-                reader.read_facts(more)
+        reader = reader if beside else self.reader
+        passing = list(windows.passing)
+        for more in lines(passing, where, above, source.numbers, not source.rewritten) if passing else ():
+            reader.read_facts(more)
         for more in lines(progressed, where, above, source.numbers, not source.rewritten) if progressed else ():
             reader.add_progress(more)
         self.stats = Stats(self.stats.bytes + windows.size, self.stats.lines + windows.lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import re2
@@ -68,6 +68,7 @@ class _Saving:
     path: str | None
     step: int | None
     written: bool = False
+    writers: set[str] = field(default_factory=set)  # the streams that spoke of it
 
     def is_same(self, message: Message) -> bool:
         """-> whether a message speaks of this checkpoint: several ranks and several files report one."""
@@ -80,6 +81,7 @@ class _Saving:
     def add(self, line: Line, message: Message) -> None:
         """Takes a further message on this checkpoint, which is later than those before."""
         self.line, self.written = line, self.written or message.kind == WRITTEN
+        self.writers.add(line.stream)
         self.path = self.path or message.path
         self.step = message.step if self.step is None else self.step
 
@@ -102,18 +104,29 @@ def written(
             last.written |= _went_on(progress, last.line.position, line.position)
         if message.kind == FAILED:
             savings = [saving for saving in savings if saving.written]
-        elif last is not None and last.is_same(message):
-            last.add(line, message)
+        elif (known := _spoken_of(savings, line, message)) is not None:
+            known.add(line, message)
         else:
             if last is not None and last.line.stream == line.stream:
                 last.written = True
-            savings.append(_Saving(line, message.path, message.step, message.kind == WRITTEN))
+            savings.append(_Saving(line, message.path, message.step, message.kind == WRITTEN, {line.stream}))
     if savings and not failed_saving:
         savings[-1].written |= _went_on(progress, savings[-1].line.position, failed_at)
     done = (saving for saving in savings if saving.written)
     return tuple(
         Checkpoint(saving.path, saving.step, saving.line.time, saving.line.number, saving.line.file) for saving in done
     )[-MOST:]
+
+
+def _spoken_of(savings: Sequence[_Saving], line: Line, message: Message) -> _Saving | None:
+    """-> the checkpoint that a message speaks of, where lines spoke of it before: the newest one, or, of a rank that comes
+    later than the others, one above the newest. Who spoke of a newer one and now of an older step began anew there."""
+    for saving in reversed(savings):
+        if saving.is_same(message):
+            return saving
+        if message.step is None or line.stream in saving.writers:
+            return None
+    return None
 
 
 def _went_on(progress: Sequence[Position], start: Position, end: Position | None) -> bool:

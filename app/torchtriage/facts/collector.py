@@ -24,7 +24,7 @@ from torchtriage.reading.prefixes.paths import FileOrigin, writer_of
 
 MOST_HOSTS = 4096
 _MOST_LASTING = 4096
-NEWEST = 256  # values kept of one line fact
+NEWEST = 2048  # values kept of one line fact: files of 1024 ranks, begun and written
 # Attempt, value, whether it was told before: of a value that hundreds of ranks tell, the first line and the newest are kept.
 _ValueKey = tuple[int, Any, bool]
 _MOST_PROGRESS = 16  # newest lines of progress
@@ -172,13 +172,23 @@ class Environment:
             if fact.read is None:
                 self.told.add(line)
             elif (value := fact.read(line.text[:LONGEST])) is not None:
-                known = self.values.setdefault(fact.name, {})
-                first = (line.attempt, value, False)
-                key = first if first not in known else (line.attempt, value, True)
-                known.pop(key, None)  # so that it is the newest
-                known[key] = FactValue(line, value)
-                if len(known) > NEWEST:
-                    del known[next(iter(known))]
+                self._tell(fact.name, FactValue(line, value))
+
+    def _tell(self, name: str, told: FactValue) -> None:
+        """Takes a value of a line fact; those of lines that went by unkept come after those of lines below them."""
+        known, attempt = self.values.setdefault(name, {}), told.line.attempt
+        first, newest = (attempt, told.value, False), (attempt, told.value, True)
+        before = known.setdefault(first, told)
+        if before is told:
+            if len(known) >= 2 * NEWEST:
+                in_order = sorted(known.items(), key=lambda one: one[1].line.position)
+                self.values[name] = dict(in_order[-NEWEST:])
+            return
+        if told.line.position < before.line.position:
+            known[first], told = told, before
+        last = known.get(newest)
+        if last is None or last.line.position < told.line.position:
+            known[newest] = told
 
     def pass_by(self, lines: Sequence[Line], signs: Sequence[tuple[int, ...]]) -> None:
         """Takes lines of one file that tell at most that the run goes on; `signs` has the numbers of those of each."""

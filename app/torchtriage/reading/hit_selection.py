@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.passing_lines import Who, most_of
 from torchtriage.reading.scan import Scanner
 from torchtriage.reading.traceback_dedup import KnownTracebacks
 
@@ -18,7 +19,8 @@ MOST_MISSES = 20_000  # lines where the scan pointed at a pattern in vain, befor
 MOST_SEEN = 100_000  # matches of one pattern, before it is ignored
 MOST_LATEST = 1_000_000  # the same of one in `latest`: 1024 ranks that report a thousand checkpoints
 MOST_IGNORED = 1_000_000  # matches; reporting them takes as long as making a scanner for the other patterns only
-PART = 64 << 10  # bytes of a block, of each of which the last line that shows a pattern in `latest` is kept
+PART = 64 << 10  # bytes of a block, of each of which the last line that shows each pattern in `latest` is told
+MOST_NEWEST = 4096  # lines of a block that show one and are looked at
 BRIEFLY = 50  # similar lines that are read with all that stands around them
 LONGEST_SEARCHED = 64 << 10  # bytes of a line in which a pattern is searched
 _COMPARED = 160  # bytes of two lines that are compared
@@ -42,17 +44,28 @@ class Hit(NamedTuple):
     frames_end: int = 0
 
 
+class Newest(NamedTuple):
+    """A line that shows a pattern in `latest`, from byte `start` to its line feed at `end`. `who` wrote it; `spread`: it
+    is the last one of its PART."""
+
+    start: int
+    end: int
+    who: Who
+    spread: bool
+
+
 @dataclass(slots=True)
 class HitSelection:
     """The hits of one file, block by block. `skipped` counts the lines that were skipped. A line that shows patterns
-    in `latest` alone is none; `newest` is where the last ones of them are in the block, one in each PART."""
+    in `latest` alone is none; `newest` is where they are in the block: the last ones of each rank, and the last one of
+    each PART, in order."""
 
     scanner: Scanner
     wide: frozenset[int]
     confirms: Callable[[int, bytes], bool]
     latest: frozenset[int] = frozenset()
     skipped: int = 0
-    newest: list[tuple[int, int]] = field(default_factory=list)
+    newest: list[Newest] = field(default_factory=list)
     _hits: Counter[int] = field(default_factory=Counter)
     _misses: Counter[int] = field(default_factory=Counter)
     _seen: Counter[int] = field(default_factory=Counter)
@@ -110,8 +123,7 @@ class HitSelection:
             self._seen.update(counts)
             self._ignored_patterns.update(index for index in counts if self._seen[index] >= self._most(index))
             if not self.latest.isdisjoint(counts):
-                places = {end // PART: end for index, end in found if index in self.latest}
-                self.newest = [_line(block, place) for place in places.values()]
+                self.newest = _newest(block, [hit for hit in found if hit[0] in self.latest])
                 found = [hit for hit in found if hit[0] not in self.latest]
         if self._ignored > MOST_IGNORED:
             self.scanner, self._ignored = self.scanner.without(self._ignored_patterns), 0
@@ -152,10 +164,28 @@ class HitSelection:
             self._ranks_read.add((kind, rank))
 
 
-def _line(block: bytes, place: int) -> tuple[int, int]:
-    """-> start and end of the line of a match that ends at `place`."""
-    end = block.find(b"\n", place - 1)
-    return block.rfind(b"\n", 0, place - 1) + 1, len(block) if end < 0 else end
+def _newest(block: bytes, found: list[tuple[int, int]]) -> list[Newest]:
+    """-> of the lines with these matches, which come in order of their ends, the last ones of each rank and the last one
+    of each PART, in order."""
+    told: list[Newest] = []
+    often: Counter[Who] = Counter()
+    parts: set[tuple[int, int]] = set()
+    start, looked = len(block) + 1, 0
+    for index, place in reversed(found):
+        if place > start:
+            continue  # a further match in the line below
+        end = block.find(b"\n", place - 1)
+        start, end = block.rfind(b"\n", 0, place - 1) + 1, len(block) if end < 0 else end
+        who = _rank(block[start : min(end, start + _COMPARED)]), index
+        spread = (place // PART, index) not in parts
+        if spread or often[who] < most_of(who, len(often)):
+            told.append(Newest(start, end, who, spread))
+        often[who] += 1
+        parts.add((place // PART, index))
+        looked += 1
+        if looked == MOST_NEWEST:
+            break
+    return told[::-1]
 
 
 def _rank(line: bytes) -> bytes | None:

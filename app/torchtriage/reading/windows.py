@@ -5,11 +5,11 @@ Lines that follow one another go on together, as bytes: what is done with many a
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from torchtriage.reading.hit_selection import HitSelection
+from torchtriage.reading.hit_selection import HitSelection, Newest
+from torchtriage.reading.passing_lines import NewestLines
 from torchtriage.reading.record_lines import LONGEST_TEXT
 from torchtriage.reading.scan import Scanner
 
@@ -18,7 +18,6 @@ BEFORE_WIDE = 40  # lines kept before the head of a traceback, in which the prog
 AFTER = 12  # lines kept after a hit
 AFTER_BRIEF = 4  # lines kept after a line like many before it: its message goes on there
 AFTER_WIDE = 160  # lines kept after the head of a traceback or a table, whose body has no hits of its own
-MOST_PASSING = 64  # lines that only show a pattern in `latest`, of one file
 SAMPLE = 400  # bytes of a sample
 SAMPLE_EVERY = 64  # a sample is taken whenever the file has grown by a 64th, and in its first megabytes more often
 SAMPLE_ALL = 16 << 20  # bytes in which that is
@@ -41,8 +40,8 @@ class Windows:
     `wide` are the scanner's patterns that open something long; `confirms` says whether what the scanner points at,
     a pattern in a line, is really there. `sampled` collects some bytes of blocks that went by, as (number of the
     last line, bytes), for a look at how the run progressed; the longer the file, the rarer.
-    Lines that show a pattern in `latest` open no window; `passing` collects the last ones of them, a few a
-    block, each as (number of the first line, bytes) with the lines close above it.
+    Lines that show a pattern in `latest` open no window; `passing` collects the last ones of them, each with the lines
+    close above it.
     After the iteration `size` (bytes) and `lines` are the size of the file, and `skipped` counts the hits that were
     skipped because there were too many like them, `long` the kept lines that are longer than what is looked at.
     """
@@ -56,7 +55,7 @@ class Windows:
     lines: int = 0
     long: int = 0
     sampled: list[tuple[int, bytes]] = field(default_factory=list)
-    passing: deque[tuple[int, bytes]] = field(default_factory=lambda: deque(maxlen=MOST_PASSING))
+    passing: NewestLines = field(default_factory=NewestLines)
     _sampled_at: int = 0
     _kept: int = 0  # the last line that was yielded
     _hits: HitSelection = field(init=False)
@@ -77,13 +76,12 @@ class Windows:
         tail = b""
         for block in blocks:
             spans, owed = self._spans(block, owed, self.size < self._head)
-            number, counted = self.lines + 1, 0
-            for line in self._hits.newest[-MOST_PASSING:]:
-                if not _holds(spans, line):
-                    start = max(_back(block, line[0], BEFORE), counted)
-                    number += line_feeds(block, counted, start)
-                    counted = start
-                    self.passing.append((number, block[start : line[1]]))
+            above, counted = self.lines, 0
+            for line in _outside(self._hits.newest, spans):
+                start = max(_back(block, line.start, BEFORE), 0)
+                above += line_feeds(block, counted, start) if start >= counted else -line_feeds(block, start, counted)
+                counted = start
+                self.passing.add(above + 1, block[start : line.end], line.who, line.spread)
             above = self.lines
             self.lines = yield from self._cut(block, spans, above)
             self.size += len(block)
@@ -191,9 +189,15 @@ def _add(spans: list[tuple[int, int]], start: int, end: int) -> None:
     spans.append((start, end))
 
 
-def _holds(spans: list[tuple[int, int]], line: tuple[int, int]) -> bool:
-    """-> whether one of the spans holds a line."""
-    return any(start <= line[0] and line[1] <= end for start, end in spans)
+def _outside(lines: Iterable[Newest], spans: list[tuple[int, int]]) -> Iterator[Newest]:
+    """Yields the lines that no span holds; both are in order."""
+    rest = iter([*spans, (1 << 62, 1 << 62)])
+    start, end = next(rest)
+    for line in lines:
+        while end < line.end:
+            start, end = next(rest)
+        if line.start < start:
+            yield line
 
 
 def _without(spans: list[tuple[int, int]], known: list[tuple[int, int]]) -> list[tuple[int, int]]:
