@@ -161,7 +161,7 @@ class Engine:
             engine=VERSION,
             knowledge=self.knowledge.digest,
             timeline=marks,
-            events=run_events(choice, reading, shown),
+            events=run_events(choice, reading, shown, ended_well=ended is not None and ended.good),
             facts=facts,
             answer=answer,
             provisional=PROVISIONAL in known,

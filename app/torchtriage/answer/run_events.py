@@ -4,16 +4,16 @@ how far each came out. All of it is bounded, however many ranks and failures the
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from heapq import nsmallest
 from itertools import chain, islice
 from typing import NamedTuple
 
 from torchtriage.answer.verdict_run import told_at
+from torchtriage.causality.error_lines import ErrorForm
 from torchtriage.causality.findings import Finding, that_failed
 from torchtriage.causality.root_cause import Choice, from_kernel
 from torchtriage.causality.run_reading import Reading
-from torchtriage.causality.trailing_errors import FileEnd, trailing_errors
 from torchtriage.domain.entry import Role
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.host import host_name
@@ -21,13 +21,14 @@ from torchtriage.domain.line import Line, Position
 from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import LastProgress, RunEvent
 from torchtriage.facts import progress
+from torchtriage.matching.masking import mask_all
 
 MOST = 32  # events
 MOST_STEPS = 16  # groups of ranks that came to the same step
 MOST_HOSTS = 256
 _LONGEST = 160  # characters of a line
 _MOST_UNKNOWN = 8
-_MOST_ENDS = 64  # files whose last lines are looked at
+_MOST_COMPARED = 4096  # lines of findings, with which the unknown ones are compared
 _WATCHED = frozenset({EventSource.COLLECTIVE, EventSource.COLLECTIVE_MISMATCH, EventSource.HANG})
 _LAUNCHED = frozenset(
     {EventSource.LAUNCHER, EventSource.ELASTIC_AGENT, EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE}
@@ -47,19 +48,20 @@ class _Key(NamedTuple):
     finding: int | None
 
 
-def run_events(choice: Choice, reading: Reading, shown: Callable[[str], str]) -> tuple[RunEvent, ...]:
-    """-> what went wrong or was warned of, in the log's order, the first failure among it. `shown` is what is done to a
-    line before it is cut."""
+def run_events(
+    choice: Choice, reading: Reading, shown: Callable[[str], str], ended_well: bool = False
+) -> tuple[RunEvent, ...]:
+    """-> what went wrong or was warned of, in the log's order, the first failure among it, and error lines that no sign
+    knows, unless the run `ended_well`. `shown` is what is done to a line before it is cut."""
     survived = {id(finding) for finding in choice.survived}
     alike: dict[_Key, list[Finding]] = defaultdict(list)
     for finding in sorted((*choice.live, *choice.survived), key=lambda finding: finding.position):
         alike[_key(finding, _standing(finding, choice, survived))].append(finding)
     kept = nsmallest(MOST, alike.items(), key=_weight)
     known = [(part[0].position, _told(part, key.standing, key.kind, reading, shown)) for key, part in kept]
-    places = {event.line.position for finding in reading.findings for event in (finding.event, *finding.samples)}
     room = min(MOST - len(known), _MOST_UNKNOWN)
-    new = (event for event in _unread(reading, choice) if event.line.position not in places)
-    known += [(event.line.position, _unknown(event, reading, shown)) for event in islice(new, room)]
+    unread = nsmallest(room, () if ended_well else _unread(reading), key=lambda form: _distance(form, choice))
+    known += [(form.first.position, _unknown(form, reading, shown)) for form in unread]
     return tuple(event for _, event in sorted(known, key=lambda one: one[0]))
 
 
@@ -171,22 +173,33 @@ def _told(findings: list[Finding], standing: str, kind: str, reading: Reading, s
     )
 
 
-def _unread(reading: Reading, choice: Choice) -> Iterator[Event]:
-    """Yields what its writer called an error and nothing has read: in a short log anywhere, else at the files' ends."""
-    if choice.root is None:
-        return iter(())
-    ends: Iterable[FileEnd] = reading.file_ends[:_MOST_ENDS]
-    if reading.paste is not None:
-        ends = [tuple((line, line.position in reading.claimed) for line in reading.paste)]
-    return trailing_errors(ends, reading.environment, reading.matcher.ending_signs, failed=True)
+def _unread(reading: Reading) -> list[ErrorForm]:
+    """-> what lines say of errors that nobody has read, and that none of the findings says either."""
+    forms = reading.errors.forms(reading.matcher.ending_signs, reading.matcher.document_signs)
+    if not forms:
+        return []
+    lines = [
+        line for finding in reading.findings for event in (finding.event, *finding.samples) for line in event.lines
+    ]
+    places, told = {line.position for line in lines}, {mask_all(line.text) for line in lines[:_MOST_COMPARED]}
+    return [form for text, form in forms.items() if text not in told and places.isdisjoint(form.places)]
 
 
-def _unknown(event: Event, reading: Reading, shown: Callable[[str], str]) -> RunEvent:
-    line = event.line
+def _distance(form: ErrorForm, choice: Choice) -> tuple[float, Position]:
+    """-> how far it is from the root cause; where there is none, the first ones count."""
+    at = choice.root.position if choice.root else None
+    far = 0.0 if at is None else min(abs(place.lines_below(at)) for place in form.places)
+    return far, form.first.position
+
+
+def _unknown(form: ErrorForm, reading: Reading, shown: Callable[[str], str]) -> RunEvent:
+    line, dated = form.first, reading.environment.span.dated
+    event = Event.at(line, line.text, EventSource.TRAILING_ERROR)
+    time, until = dated(line.time), dated(form.last.time)
     return RunEvent(
-        _kind(event), "unknown", line.number, shown(line.raw.strip())[:_LONGEST], line.file,
-        reading.environment.span.dated(line.time), ranks=RankSet.of(() if line.rank is None else (line.rank,)),
-        host=_host(line.host), attempt=line.attempt,
+        _kind(event), "unknown", line.number, shown(line.raw.strip())[:_LONGEST], line.file, time,
+        until=until if until != time else None, ranks=RankSet.of(form.ranks),
+        host=_host(line.host) if line.host == form.last.host else None, attempt=line.attempt, count=form.count,
     )  # fmt: skip
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile, islice, repeat
 from operator import attrgetter
 
+from torchtriage.causality.error_lines import ErrorLines
 from torchtriage.causality.findings import Findings, without_node_ranks
 from torchtriage.causality.lines_above import LinesAbove
 from torchtriage.causality.run_reading import Reading
@@ -41,6 +42,8 @@ class RunReader:
     ended: bool = False
     paste: list[Line] | None = field(default_factory=list)  # all lines, as long as they are few
     above: LinesAbove = field(default_factory=LinesAbove)
+    errors: ErrorLines = field(default_factory=ErrorLines)
+    error_places: set[Position] = field(default_factory=set)  # where the scan found marks of errors in lines to come
     _claimed: set[Position] = field(default_factory=set)  # of those that an extractor read
     _above: str = ""  # the text of the last line
 
@@ -69,9 +72,19 @@ class RunReader:
             else:
                 read.append(self._look(lines[at], shown[at], lines[at - 1].text if at else self._above))
         self.file_ends.feed(read)
+        if self.error_places:
+            self._note_errors(read)
         self._above = lines[-1].text
         self.environment.feed(lines)
         self.ended = self.ended or bool(self.environment.well)
+
+    def _note_errors(self, read: Sequence[tuple[Line, bool]]) -> None:
+        """Takes the lines in which the scan found a mark of an error and that nobody reads."""
+        marked = [one for one in read if one[0].position in self.error_places]
+        for line, known in marked:
+            if not known:
+                self.errors.add(line)
+        self.error_places.difference_update([line.position for line, _ in marked])
 
     def _shown(self, lines: Sequence[Line]) -> list[Seen]:
         """-> what each line may show, by one scan of all."""
@@ -82,17 +95,33 @@ class RunReader:
             self.environment.label(seen[label].facts)
         return list(map(seen.get, texts, repeat(NOTHING)))
 
-    def read_facts(self, lines: Sequence[Line]) -> None:
-        """Takes the line facts of lines that go by unkept, and nothing else. Where a line has no time, that of the line
-        right above counts."""
+    def read_facts(self, lines: Sequence[Line]) -> Iterator[Line]:
+        """Takes the line facts of lines that go by unkept, and nothing else; yields the lines. Where one has no time,
+        that of the line right above counts."""
         seen = self.matcher.prefilter([line.text for line in lines], self.environment.settled)
         time, last = None, START
         for line in lines:
             near = 0 <= line.position.lines_below(last) <= 1  # A record can be several lines.
             time, last = line.time or (time if near else None), line.position
             bits = seen.get(line.text, NOTHING).line_facts
-            if bits and self.head and line.position >= self.head[0].position:
-                self.environment.read(line._replace(time=time), bits)
+            told = line if line.time == time else line._replace(time=time)
+            if bits and self._is_own(line):
+                self.environment.read(told, bits)
+            yield told
+
+    def read_errors(self, lines: Sequence[Line], count: int) -> None:
+        """Takes `count` lines alike that went by unkept and speak of an error, of which these are some. What a sign
+        knows or stands in a traceback is left out."""
+        own = [line for line in lines if self._is_own(line)]
+        if not own or own[0].text[:1].isspace():
+            return
+        seen = self.matcher.prefilter([own[0].text], self.environment.settled).get(own[0].text, NOTHING)
+        if not (seen.pointed and self.matcher.shows_sign(own[0].text, seen.pointed)):
+            self.errors.add(own[0], count, own[1:])
+
+    def _is_own(self, line: Line) -> bool:
+        """-> whether a line is one of this run's, and not of one above it."""
+        return bool(self.head) and line.position >= self.head[0].position
 
     def add_progress(self, lines: Sequence[Line]) -> None:
         """Takes lines of progress that went by unkept; those of a run above this one are not counted."""
@@ -182,6 +211,7 @@ class RunReader:
             self.matcher, findings, self.environment, self.extractors, frozenset(self.ranks), tuple(self.head),
             None if self.paste is None else tuple(self.paste), frozenset(self._claimed), self.file_ends.ends(),
             self.last_position, self.findings.dropped, (), tuple(self.above.opening), self.above.kept(),
+            errors=self.errors,
         )  # fmt: skip
 
     def _ends_run(self, event: Event) -> bool:

@@ -79,7 +79,8 @@ def in_order_of_failure(reading: Reading, clock: Clock) -> Reading:
         return reading
     findings = tuple(_with_files_moved(finding, moved) for finding in reading.findings)
     above = lines_above.moved(reading.above, lambda position: _to(position, moved))
-    return replace(reading, findings=findings, environment=reading.environment.moved(moved), above=above)
+    errors = reading.errors.moved(lambda position: _to(position, moved))
+    return replace(reading, findings=findings, environment=reading.environment.moved(moved), above=above, errors=errors)
 
 
 def _moment(event: Event, clock: Clock, reading: Reading) -> datetime | None:

@@ -4,7 +4,7 @@ tools report beside the logs is read apart, so that no step, time or rank of the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
@@ -27,6 +27,7 @@ from torchtriage.reading.blocks import blocks
 from torchtriage.reading.file_types import REPORTS, FileForm
 from torchtriage.reading.lines import lines
 from torchtriage.reading.nearby_times import Stamps
+from torchtriage.reading.passing_lines import Piece, joined, last_line
 from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
 from torchtriage.reading.process_sections import Sections
 from torchtriage.reading.rank_numbering import Ranks
@@ -137,11 +138,13 @@ class _FilesReader:
     _long: int = 0
     _by_lines: bool = False  # whether the lines of a file were set or ordered otherwise
     warnings: list[str] = field(default_factory=list)
+    error_places: set[Position] = field(default_factory=set)  # of lines that speak of an error and are not read yet
     _last_log: str | None = None
     _end_of_last: Position = START
 
     def __post_init__(self) -> None:
-        self.reader, self.reports = RunReader(self.matcher), RunReader(self.matcher)
+        self.reader = RunReader(self.matcher, error_places=self.error_places)
+        self.reports = RunReader(self.matcher)
 
     def read_report(self, file: LogFile, number: int, origins: FileOrigins) -> None:
         """Reads what a tool printed. Raises UnreadableLog."""
@@ -218,8 +221,9 @@ class _FilesReader:
         several = self.run.several or file.member
         name = f"{self.run.name}/{file.name}" if several else self.run.name
         windows = Windows(
-            self.patterns.blocks, self.patterns.wide, self.patterns.confirms, number, latest=self.patterns.latest
-        )
+            self.patterns.blocks, self.patterns.wide, self.patterns.confirms, number, self.patterns.latest,
+            self.patterns.errors,
+        )  # fmt: skip
         # Of thousands of files, which one program wrote, the first ones show whether their lines were set otherwise.
         source = unwrap(blocks(file.chunks(), name), self._by_lines or number <= WHOLE)
         self._by_lines = self._by_lines or source.by_lines
@@ -235,6 +239,9 @@ class _FilesReader:
         batch: list[Line] = []
         try:
             for more in self._lines(source, windows, where, above):
+                if windows.errors:
+                    self.error_places.update(map(above.down, windows.errors))
+                    windows.errors.clear()
                 if len(batch) >= _BATCH or len(windows.sampled) > sampled:
                     yield batch
                     reader = reader if beside else self.reader  # A launch in the batch begins another run.
@@ -246,15 +253,37 @@ class _FilesReader:
             raise
         yield batch
         reader = reader if beside else self.reader
-        passing = list(windows.passing)
-        for more in lines(passing, where, above, source.numbers, not source.rewritten) if passing else ():
-            reader.read_facts(more)
+        self._read_passing(
+            windows,
+            reader,
+            partial(lines, file_origin=where, above=above, numbers=source.numbers, verbatim=not source.rewritten),
+            above,
+        )
         for more in lines(progressed, where, above, source.numbers, not source.rewritten) if progressed else ():
             reader.add_progress(more)
         self.stats = Stats(self.stats.bytes + windows.size, self.stats.lines + windows.lines)
         self._end_of_last = above.down(windows.lines)
         self._skipped += windows.skipped
         self._long += windows.long
+
+    def _read_passing(
+        self,
+        windows: Windows,
+        reader: RunReader,
+        lines_of: Callable[[list[Piece]], Iterator[list[Line]]],
+        above: Position,
+    ) -> None:
+        """Reads the lines that went by unkept and tell of checkpoints or errors."""
+        errors = [(kind.count, kind.samples) for kind in windows.passing_errors]
+        pieces = [*windows.passing, *(piece for _, samples in errors for piece in samples)]
+        if not pieces:
+            return
+        read = (line for more in lines_of(list(joined(pieces))) for line in reader.read_facts(more))
+        places = {above.down(last_line(piece)) for _, samples in errors for piece in samples}
+        found = {line.position: line for line in read if line.position in places}
+        for count, samples in errors:
+            known = {place: found[place] for piece in samples if (place := above.down(last_line(piece))) in found}
+            reader.read_errors(list(known.values()), count)
 
     def _sample(
         self, pieces: Iterable[tuple[int, bytes]], above: Position, reader: RunReader
@@ -291,5 +320,5 @@ class _FilesReader:
             start = at
             if self.reader.ended or (self.reader.shows_a_run and self.matcher.launchers.begins_anew(lines[at].text)):
                 self.readings.append(self.reader.reading())
-                self.reader = RunReader(self.matcher, self.reader.repeated_frames)
+                self.reader = RunReader(self.matcher, self.reader.repeated_frames, error_places=self.error_places)
         self.reader.feed(lines[start:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from torchtriage.causality.error_lines import ErrorLines
 from torchtriage.causality.findings import Finding, Findings, that_failed, with_matches
 from torchtriage.causality.lines_above import Above
 from torchtriage.domain.event import Event
@@ -24,7 +25,7 @@ class Reading:
     ones of each file, each with whether an extractor or an entry has read it. `opening` holds the first ones that no
     extractor read, `above` those above each failure. `evidence`: what dumps and stacks show. `beside`: what tools
     report of hosts, GPUs and the job; `forms` are those of their files, by their numbers in positions. `clock_offsets`:
-    of hosts whose clocks are wrong."""
+    of hosts whose clocks are wrong. `errors`: lines that speak of an error and that nobody read."""
 
     matcher: Matcher
     findings: tuple[Finding, ...]
@@ -44,6 +45,7 @@ class Reading:
     beside: tuple[Finding, ...] = ()
     forms: Mapping[int, FileForm] = field(default_factory=dict)
     clock_offsets: tuple[ClockOffset, ...] = ()
+    errors: ErrorLines = field(default_factory=ErrorLines)
 
     def with_events(self, events: Iterable[Event], instead_of: Line | None = None) -> Reading:
         """-> the reading with further events; what the line `instead_of` said goes."""

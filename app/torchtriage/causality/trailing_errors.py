@@ -11,19 +11,9 @@ from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import START, Line
 from torchtriage.facts import Environment
 from torchtriage.facts.ending_signs import EndingSigns
-from torchtriage.lazy_regex import lazy_regex
 
 _MOST_FILES = 1024
 FileEnd = tuple[tuple[Line, bool], ...]  # its last lines, each with whether an extractor or an entry has read it
-# A level as loggers write it: `ERROR: …`, `[ERROR] …`, `… - trainer - ERROR - …`, `E0501 09:00:00 …`, `fatal: …`.
-_ERROR = lazy_regex(
-    r"^[\[(<*\s]{0,4}(?:ERROR|CRITICAL|FATAL(?: ERROR)?|PANIC|[Ff]atal(?: error)?|[Ee]rror|panic)[\])>*]{0,3}\s?[:|\]-]"
-    r"|^\[?(?:ERROR|CRITICAL|FATAL)\]?[ :]\s*\S"
-    r"|^.{0,80}?[\s\[|(:-](?:ERROR|CRITICAL|FATAL)(?:\]|\)|:|\s[|:-]|\s{2}|$| \[| [\w.]+:\d+)"
-    r"|^[EF]\d{4} \d\d:\d\d:\d\d|^Error executing job with overrides: "
-    r"|\"(?:level|levelname|severity)\": ?\"(?:ERROR|error|CRITICAL|critical|FATAL|fatal)\""
-)
-_BY_STREAM = '"textPayload"'  # Cloud Logging gives all that a container writes to stderr one severity
 
 
 class FileEnds:
@@ -65,12 +55,6 @@ def trailing_errors(
         if not failed:
             since = max((place for place in environment.progress if place <= end[-1][0].position), default=START)
             lines = [line for line in lines[-ERRORS_ALONE_WITHIN:] if line.position > since]
-        errors = (line for line in lines if _is_error(line) and not signs.harmless_errors.search(line.raw))
+        errors = (line for line in lines if signs.is_error(line) and not signs.harmless_errors.search(line.raw))
         for line in islice(errors, ERRORS_TOLD):
             yield Event.at(line, line.text.strip(), EventSource.TRAILING_ERROR)
-
-
-def _is_error(line: Line) -> bool:
-    """-> whether the writer of a line called it an error; the level may be in what was stripped or around it."""
-    around = "" if _BY_STREAM in line.raw else line.raw[:300]
-    return bool(_ERROR.search(line.text) or _ERROR.search(around))

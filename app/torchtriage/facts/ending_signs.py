@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
+from torchtriage.domain.line import Line
 from torchtriage.domain.vocabulary import Vocabulary
+
+_BY_STREAM = '"textPayload"'  # Cloud Logging gives all that a container writes to stderr one severity
+_AROUND = 300  # characters of a line in which its level stands
 
 
 class EndingSigns:
@@ -34,6 +38,26 @@ class EndingSigns:
     def harmless_errors(self) -> re.Pattern[str]:
         """Errors by their level that are no failure of the run."""
         return re.compile(self._vocabulary.regex("error-levels-harmless"))
+
+    @cached_property
+    def error_levels(self) -> re.Pattern[str]:
+        """The level of an error, as loggers write it."""
+        return re.compile(self._vocabulary.regex("error-levels"))
+
+    @cached_property
+    def error_words(self) -> re.Pattern[str]:
+        """Words that speak of an error, whatever the level."""
+        return re.compile(self._vocabulary.regex("error-words"))
+
+    @cached_property
+    def harmless_words(self) -> re.Pattern[str]:
+        """What has such words and reports no error."""
+        return re.compile(self._vocabulary.regex("error-words-harmless"))
+
+    def is_error(self, line: Line) -> bool:
+        """-> whether the writer of a line called it an error; the level may be in what was stripped or around it."""
+        around = "" if _BY_STREAM in line.raw else line.raw[:_AROUND]
+        return bool(self.error_levels.search(line.text) or self.error_levels.search(around))
 
     @cached_property
     def working(self) -> re.Pattern[str]:

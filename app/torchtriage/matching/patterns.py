@@ -38,6 +38,7 @@ from torchtriage.reading.scan import Scanner
 # begins with `^`, for beside others that do Hyperscan can lose its match.
 WIDE_ANCHORS = (r"Fatal Python error",)
 _KEPT = "lines-kept"  # the list of the others
+_ERRORS = "error-marks"  # the list of what lines hold that speak of an error; they open nothing
 
 T = TypeVar("T")
 _TEXTS_KEPT = 2048
@@ -93,10 +94,12 @@ class Patterns:
         kept = (item.loose for item in self.vocabulary.patterns(_KEPT))
         narrow = [*kept, *HEADINGS, *(anchor for kind in extractors for anchor in kind.anchors)]
         latest = [pointer for fact in self.prefilter.signs.line_facts if fact.passing for pointer in fact.pointers]
-        anchors = [*wide, *narrow, *latest]
+        errors = [item.loose for item in self.vocabulary.patterns(_ERRORS)]
+        anchors = [*wide, *narrow, *latest, *errors]
         self._anchors = len(anchors)
         self.wide = frozenset(range(len(wide)))
-        self.latest = frozenset(range(len(wide) + len(narrow), len(anchors)))
+        self.latest = frozenset(range(len(wide) + len(narrow), len(anchors) - len(errors)))
+        self.errors = frozenset(range(len(anchors) - len(errors), len(anchors)))
         signs = [regex_of(pattern.sign) for pattern in self.all]
         # Scan patterns are made from signs by code: the compiled form depends on both.
         key = "\0".join([Path(literals.__file__).read_text(encoding="utf-8"), *anchors, *signs])

@@ -18,6 +18,7 @@ MOST_SIMILAR = 1000  # lines that differ in nothing but numbers; the tail and ra
 MOST_MISSES = 20_000  # lines where the scan pointed at a pattern in vain, before the pattern is given up for this file
 MOST_SEEN = 100_000  # matches of one pattern, before it is ignored
 MOST_LATEST = 1_000_000  # the same of one in `latest`: 1024 ranks that report a thousand checkpoints
+MOST_ERRORS = 100_000  # lines that show a pattern in `errors` and are looked at
 MOST_IGNORED = 1_000_000  # matches; reporting them takes as long as making a scanner for the other patterns only
 PART = 64 << 10  # bytes of a block, of each of which the last line that shows each pattern in `latest` is told
 MOST_NEWEST = 4096  # lines of a block that show one and are looked at
@@ -58,14 +59,17 @@ class Newest(NamedTuple):
 class HitSelection:
     """The hits of one file, block by block. `skipped` counts the lines that were skipped. A line that shows patterns
     in `latest` alone is none; `newest` is where they are in the block: the last ones of each rank, and the last one of
-    each PART, in order."""
+    each PART, in order. `error_lines` is where those are that show a pattern in `errors`, whatever else they show."""
 
     scanner: Scanner
     wide: frozenset[int]
     confirms: Callable[[int, bytes], bool]
     latest: frozenset[int] = frozenset()
+    errors: frozenset[int] = frozenset()
     skipped: int = 0
     newest: list[Newest] = field(default_factory=list)
+    error_lines: list[tuple[int, int]] = field(default_factory=list)
+    _errors: int = 0
     _hits: Counter[int] = field(default_factory=Counter)
     _misses: Counter[int] = field(default_factory=Counter)
     _seen: Counter[int] = field(default_factory=Counter)
@@ -79,7 +83,7 @@ class HitSelection:
     def select(self, block: bytes, kept: int = 0) -> Iterator[Hit]:
         """Yields the lines of `block` to read, in order, each once; of those before the byte `kept`, which are read
         anyway with what stands around them, only where something long begins."""
-        self.newest = []
+        self.newest, self.error_lines = [], []
         passed = 0  # up to here stand the frames of a known traceback
         for start, end, indexes in self._lines(block, kept):
             if start < passed:
@@ -125,13 +129,18 @@ class HitSelection:
             if not self.latest.isdisjoint(counts):
                 self.newest = _newest(block, [hit for hit in found if hit[0] in self.latest])
                 found = [hit for hit in found if hit[0] not in self.latest]
+            if not self.errors.isdisjoint(counts):
+                if self._errors < MOST_ERRORS:
+                    self.error_lines = _whole_lines(block, [place for index, place in found if index in self.errors])
+                    self._errors += len(self.error_lines)
+                found = [hit for hit in found if hit[0] not in self.errors]
         if self._ignored > MOST_IGNORED:
             self.scanner, self._ignored = self.scanner.without(self._ignored_patterns), 0
         return found
 
     def _most(self, index: int) -> int:
         """-> how many matches of a pattern are taken."""
-        return MOST_LATEST if index in self.latest else MOST_SEEN
+        return MOST_LATEST if index in self.latest or index in self.errors else MOST_SEEN
 
     def _shown(self, indexes: list[int], line: bytes) -> int | None:
         """-> the first pattern that is really in the line, of those that did not hit too often; what opens something
@@ -154,13 +163,13 @@ class HitSelection:
         return None
 
     def _new_rank(self, kind: int, line: bytes) -> bool:
-        rank = _rank(line)
+        rank = rank_spelled(line)
         return rank is not None and len(self._ranks_read) < _MOST_KNOWN and (kind, rank) not in self._ranks_read
 
     def _remember(self, kind: int, times: int, index: int, line: bytes) -> None:
         if times or len(self._similar) < _MOST_KNOWN:
             self._similar[kind] = times + 1, index
-        if len(self._ranks_read) < _MOST_KNOWN and (rank := _rank(line)):
+        if len(self._ranks_read) < _MOST_KNOWN and (rank := rank_spelled(line)):
             self._ranks_read.add((kind, rank))
 
 
@@ -176,7 +185,7 @@ def _newest(block: bytes, found: list[tuple[int, int]]) -> list[Newest]:
             continue  # a further match in the line below
         end = block.find(b"\n", place - 1)
         start, end = block.rfind(b"\n", 0, place - 1) + 1, len(block) if end < 0 else end
-        who = _rank(block[start : min(end, start + _COMPARED)]), index
+        who = rank_spelled(block[start : min(end, start + _COMPARED)]), index
         spread = (place // PART, index) not in parts
         if spread or often[who] < most_of(who, len(often)):
             told.append(Newest(start, end, who, spread))
@@ -188,7 +197,19 @@ def _newest(block: bytes, found: list[tuple[int, int]]) -> list[Newest]:
     return told[::-1]
 
 
-def _rank(line: bytes) -> bytes | None:
+def _whole_lines(block: bytes, places: list[int]) -> list[tuple[int, int]]:
+    """-> start and line feed of each line with a match that ends at one of the places, which are in order."""
+    told: list[tuple[int, int]] = []
+    end = -1
+    for place in places:
+        if place > end:
+            end = block.find(b"\n", place - 1)
+            end = len(block) if end < 0 else end
+            told.append((block.rfind(b"\n", 0, place - 1) + 1, end))
+    return told
+
+
+def rank_spelled(line: bytes) -> bytes | None:
     """-> what the beginning of a line calls its rank, as it is spelled there."""
     found = _LABEL.match(line, 0, _COMPARED) or _RANK.search(line, 0, _COMPARED)
     return found[0] if found else None

@@ -5,11 +5,13 @@ Lines that follow one another go on together, as bytes: what is done with many a
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from torchtriage.reading.hit_selection import HitSelection, Newest
-from torchtriage.reading.passing_lines import NewestLines
+from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.hit_selection import HitSelection, Newest, rank_spelled
+from torchtriage.reading.passing_lines import CountedLines, NewestLines, Piece, last_line
 from torchtriage.reading.record_lines import LONGEST_TEXT
 from torchtriage.reading.scan import Scanner
 
@@ -27,6 +29,9 @@ TAIL = 128 << 10  # bytes at its end
 WHOLE = 16  # files of a run that keep as much; the n-th keeps a share of WHOLE / n, as thousands tell the same
 LEAST = 64  # of them any file keeps as much as this part
 PIECE = 64 << 10  # bytes that go on together, at most; of a longer line, that line
+LONGEST_ERROR = 4096  # bytes of a line that speaks of an error and is not kept
+_STAMPED = 160  # bytes of a line in which its time stands
+_CLOCK = lazy_regex(rb"\d\d:\d\d:\d\d")
 _LINE = 100  # bytes of a line, most often
 _LINE_FEEDS = b"\n" * (2 << 20)
 _HALF_OF_LONGEST = LONGEST_TEXT // 2
@@ -41,7 +46,8 @@ class Windows:
     a pattern in a line, is really there. `sampled` collects some bytes of blocks that went by, as (number of the
     last line, bytes), for a look at how the run progressed; the longer the file, the rarer.
     Lines that show a pattern in `latest` open no window; `passing` collects the last ones of them, each with the lines
-    close above it.
+    close above it. Neither do those that show a pattern in `error_marks` alone: `errors` collects the numbers of those
+    that are kept, before they are, and `passing_errors` counts the others.
     After the iteration `size` (bytes) and `lines` are the size of the file, and `skipped` counts the hits that were
     skipped because there were too many like them, `long` the kept lines that are longer than what is looked at.
     """
@@ -51,11 +57,17 @@ class Windows:
     confirms: Callable[[int, bytes], bool]
     number: int = 1  # of the file in its run
     latest: frozenset[int] = frozenset()
+    error_marks: frozenset[int] = frozenset()
     size: int = 0
     lines: int = 0
     long: int = 0
     sampled: list[tuple[int, bytes]] = field(default_factory=list)
     passing: NewestLines = field(default_factory=NewestLines)
+    errors: list[int] = field(default_factory=list)
+    passing_errors: CountedLines = field(default_factory=CountedLines)
+    _open_errors: deque[tuple[int, Piece, bytes]] = field(
+        default_factory=deque
+    )  # that the tail may hold, by their bytes
     _sampled_at: int = 0
     _kept: int = 0  # the last line that was yielded
     _hits: HitSelection = field(init=False)
@@ -63,7 +75,7 @@ class Windows:
     _tail: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self._hits = HitSelection(self.scanner, self.wide, self.confirms, self.latest)
+        self._hits = HitSelection(self.scanner, self.wide, self.confirms, self.latest, self.error_marks)
         part = min(max(self.number / WHOLE, 1), LEAST)
         self._head, self._tail = int(HEAD / part), int(TAIL / part)
 
@@ -82,6 +94,8 @@ class Windows:
                 above += line_feeds(block, counted, start) if start >= counted else -line_feeds(block, start, counted)
                 counted = start
                 self.passing.add(above + 1, block[start : line.end], line.who, line.spread)
+            if self._hits.error_lines:
+                self._note_errors(block, spans)
             above = self.lines
             self.lines = yield from self._cut(block, spans, above)
             self.size += len(block)
@@ -93,9 +107,38 @@ class Windows:
         if self.sampled and self.sampled[-1][0] == self.lines:
             self.sampled.pop()  # The end of the file is kept, and its lines say themselves where they stand.
         start = 0 if len(tail) <= self._tail else tail.find(b"\n", len(tail) - self._tail) + 1
+        self._settle_errors(self.size - len(tail) + start)
+        self.errors += [last_line(told) for _, told, _ in self._open_errors]
         if start < len(tail):
             above = self.lines - tail.count(b"\n", start) - (not tail.endswith(b"\n"))
             yield from self._cut(tail[start:], [(0, len(tail) - start)], above)
+
+    def _note_errors(self, block: bytes, spans: list[tuple[int, int]]) -> None:
+        """Takes the lines of a block that speak of an error, of which `spans` are kept, and the tail maybe."""
+        above, counted = self.lines + 1, 0
+        kept = iter([*spans, (1 << 62, 1 << 62)])
+        begin, stop = next(kept)
+        for start, end in self._hits.error_lines:
+            above += line_feeds(block, counted, start)
+            counted = start
+            while stop < end:
+                begin, stop = next(kept)
+            if start >= begin:
+                self.errors.append(above)
+                continue
+            line = block[start : min(end, start + LONGEST_ERROR)]
+            told = above, line
+            if not _CLOCK.search(line, 0, _STAMPED):
+                first = _back(block, start, BEFORE)
+                told = above - block.count(b"\n", first, start), block[first:start] + line
+            self._open_errors.append((self.size + start, told, line))
+        self._settle_errors(self.size + len(block) - self._tail)
+
+    def _settle_errors(self, tail: int) -> None:
+        """Counts the lines above the byte where the tail begins at the earliest."""
+        while self._open_errors and self._open_errors[0][0] < tail:
+            _, told, line = self._open_errors.popleft()
+            self.passing_errors.add(told, line, rank_spelled(line))
 
     def _spans(self, block: bytes, owed: int, head: bool) -> tuple[list[tuple[int, int]], int]:
         """-> byte spans of `block` to keep, each of whole lines, in order; and how many lines the last one lacks."""
