@@ -18,7 +18,8 @@ MOST_SIMILAR = 1000  # lines that differ in nothing but numbers; the tail and ra
 MOST_MISSES = 20_000  # lines where the scan pointed at a pattern in vain, before the pattern is given up for this file
 MOST_SEEN = 100_000  # matches of one pattern, before it is ignored
 MOST_LATEST = 1_000_000  # the same of one in `latest`: 1024 ranks that report a thousand checkpoints
-MOST_ERRORS = 100_000  # lines that show a pattern in `errors` and are looked at
+MOST_ALL = 1 << 62
+MOST_ERRORS = 20_000  # lines that show a pattern in `errors` and are told, and then the last one of each PART
 MOST_IGNORED = 1_000_000  # matches; reporting them takes as long as making a scanner for the other patterns only
 PART = 64 << 10  # bytes of a block, of each of which the last line that shows each pattern in `latest` is told
 MOST_NEWEST = 4096  # lines of a block that show one and are looked at
@@ -130,9 +131,11 @@ class HitSelection:
                 self.newest = _newest(block, [hit for hit in found if hit[0] in self.latest])
                 found = [hit for hit in found if hit[0] not in self.latest]
             if not self.errors.isdisjoint(counts):
-                if self._errors < MOST_ERRORS:
-                    self.error_lines = _whole_lines(block, [place for index, place in found if index in self.errors])
-                    self._errors += len(self.error_lines)
+                places = [place for index, place in found if index in self.errors]
+                if len(places) > (left := max(MOST_ERRORS - self._errors, 0)):
+                    places = [*places[:left], *{place // PART: place for place in places[left:]}.values()]
+                self.error_lines = _whole_lines(block, places)
+                self._errors += len(self.error_lines)
                 found = [hit for hit in found if hit[0] not in self.errors]
         if self._ignored > MOST_IGNORED:
             self.scanner, self._ignored = self.scanner.without(self._ignored_patterns), 0
@@ -140,7 +143,7 @@ class HitSelection:
 
     def _most(self, index: int) -> int:
         """-> how many matches of a pattern are taken."""
-        return MOST_LATEST if index in self.latest or index in self.errors else MOST_SEEN
+        return MOST_ALL if index in self.errors else MOST_LATEST if index in self.latest else MOST_SEEN
 
     def _shown(self, indexes: list[int], line: bytes) -> int | None:
         """-> the first pattern that is really in the line, of those that did not hit too often; what opens something
