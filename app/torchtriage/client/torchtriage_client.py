@@ -65,8 +65,8 @@ def say(text: str) -> None:
 
 # ---------------------------------------------------------------- settings
 
-_FIELDS = ("job_id", "job_name", "cluster", "scheduler", "user", "queue", "attempt", "node_rank", "exit_code", "state",
-           "started_at", "ended_at", "gpus", "image", "commit", "url")  # fmt: skip
+_FIELDS = ("job_id", "job_name", "cluster", "scheduler", "user", "queue", "attempt", "node_rank", "nodes", "exit_code",
+           "state", "started_at", "ended_at", "gpus", "image", "commit", "url")  # fmt: skip
 Facts = Dict[str, str]
 
 
@@ -138,7 +138,8 @@ _SCHEDULERS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("slurm", "SLURM_JOB_ID", {
         "job_id": "SLURM_JOB_ID", "job_name": "SLURM_JOB_NAME", "cluster": "SLURM_CLUSTER_NAME",
         "user": "SLURM_JOB_USER", "queue": "SLURM_JOB_PARTITION", "attempt": "SLURM_RESTART_COUNT",
-        "node_rank": "SLURM_NODEID", "gpus": "SLURM_GPUS_ON_NODE", "nodes": "SLURM_JOB_NUM_NODES SLURM_NNODES",
+        "node_rank": "SLURM_NODEID", "gpus": "SLURM_GPUS_ON_NODE",
+        "nodes": "SLURM_STEP_NUM_NODES SLURM_JOB_NUM_NODES SLURM_NNODES",
         "image": "SLURM_CONTAINER_IMAGE SLURM_CONTAINER"}),
     ("skypilot", "SKYPILOT_TASK_ID", {
         "job_id": "SKYPILOT_TASK_ID", "job_name": "SKYPILOT_TASK_NAME", "node_rank": "SKYPILOT_NODE_RANK",
@@ -220,6 +221,8 @@ def _kubernetes(facts: Facts, labels: list[str]) -> None:
             space = file.read().strip()
     if "node_rank" not in facts and os.environ.get("RANK", "").isdigit() and "LOCAL_RANK" not in os.environ:
         facts["node_rank"] = os.environ["RANK"]  # a PyTorchJob numbers its pods so
+        if os.environ.get("WORLD_SIZE", "").isdigit():
+            facts.setdefault("nodes", os.environ["WORLD_SIZE"])
     facts.setdefault("job_name", _POD_ENDING.sub("", pod))
     facts.setdefault("job_id", os.environ.get("JOB_UID") or "/".join(filter(None, (space, facts["job_name"]))))
     labels += ["pod:" + pod, *(["namespace:" + space] if space else [])]
@@ -705,13 +708,14 @@ def told(incident: dict[str, Any]) -> list[str]:
     if outcome not in _KINDS:
         waiting = {
             "failed": "failed: {}".format(incident.get("failure")),
-            "triaged": "is done; it was handed in before, and this token may not read",
+            "triaged": "is done; this token may not read what others have reported",
         }.get(str(incident.get("state")), "is under way")
         return [f"The log is kept, the triage {waiting}", "  {}".format(incident.get("url"))]
     said = verdict.get("answer") or {}
     lines = [said.get("says") or _headline(outcome, cause)]
     if verdict.get("provisional"):
         lines.append("  state: provisional, as the job still runs; the report at its end replaces this one")
+    lines += _nodes(incident.get("job") or {})
     where = _where(cause, said.get("values") or {})
     if where:
         lines.append("  where: " + where)
@@ -739,6 +743,13 @@ def told(incident: dict[str, Any]) -> list[str]:
         lines.append("  {} {}".format("changed since it worked:" if not number else " " * 24, change["says"]["en"]))
     lines.append("  more:  {}".format(incident.get("url")))
     return [re.sub(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", "", line)[:600] for line in lines]
+
+
+def _nodes(job: dict[str, Any]) -> list[str]:
+    """-> a line that says how many nodes the verdict rests on, where each reports for itself."""
+    nodes, reported = job.get("nodes") or 1, len(job.get("reports") or ()) or 1
+    more = "; the reports of the others will be added" if reported < nodes else ""
+    return [f"  nodes: {reported} of {nodes} have reported{more}"] if nodes > 1 else []
 
 
 def _where(cause: dict[str, Any], values: dict[str, Any]) -> str:
@@ -845,8 +856,13 @@ class Capture:
         os.mkdir(self.ranks)
         self.many_hosts = os.path.basename(command[0]) in _MULTI_NODE
         facts, labels = facts_here()
-        if self.many_hosts and facts.get("gpus") and facts.get("nodes"):
-            facts["gpus"] = str(int(facts["gpus"]) * int(facts["nodes"]))
+        if self.many_hosts:  # one report, of all nodes
+            nodes = facts.pop("nodes", "1")
+            if facts.get("gpus"):
+                facts["gpus"] = str(int(facts["gpus"]) * int(nodes))
+        else:
+            said = _said_to(command)
+            facts = {**said, **facts, **({"nodes": said["nodes"]} if "nodes" in said else {})}
         facts["started_at"] = str(int(time.time()))
         self.told: dict[str, Any] = {
             "query": query_of(settings, facts, labels),
@@ -881,6 +897,29 @@ class Capture:
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
         self._lock.close()
+
+
+# What launchers of several nodes are told: how many there are, which one this is, and the id of the run.
+_OF_NODES = {
+    "--nnodes": "nodes", "--num-machines": "nodes", "--node-rank": "node_rank", "--machine-rank": "node_rank",
+    "--rdzv-id": "job_id",
+}  # fmt: skip
+
+
+def _said_to(command: Sequence[str]) -> Facts:
+    """-> what the options of a command say of how many nodes it is started on, and of this one of several."""
+    found: Facts = {}
+    for word, after in zip(command, [*command[1:], ""]):
+        option, equals, value = word.partition("=")
+        name = _OF_NODES.get(option.replace("_", "-"))
+        value = (value if equals else after).rpartition(":")[2] if name == "nodes" else value if equals else after
+        if name and value and (name == "job_id" or value.isdigit()):
+            found.setdefault(name, value)
+    if "--standalone" in command:
+        found["nodes"] = "1"
+    return (
+        found if int(found.get("nodes", "1")) > 1 else {name: text for name, text in found.items() if name == "nodes"}
+    )
 
 
 def _own_trees(command: Sequence[str]) -> list[str]:
@@ -2044,6 +2083,8 @@ def run(
     """-> the exit status of the command, which is reported where it failed, or where it was found hanging."""
     if _is_unreported(settings, node):
         return replace_by(command)
+    if node is not None:  # the only one of its run that reports
+        settings = settings._replace(facts={"nodes": "1", **settings.facts})
     global _prctl
     _prctl = _find_prctl()
     try:
@@ -2268,6 +2309,7 @@ def leave(status: int) -> None:
 def report(settings: Settings, paths: Sequence[str], facts: Facts, labels: Sequence[str]) -> dict[str, Any]:
     """Reports what exists as one run -> the incident. Raises OSError, Undelivered, ValueError where there is no log."""
     members: list[Member] = []
+    facts = {name: text for name, text in facts.items() if name != "nodes"}  # these are the logs of the whole run
     for path in paths:
         if path == "-":
             members.append(Member("log", [sys.stdin.buffer.read(settings.max_bytes)]))

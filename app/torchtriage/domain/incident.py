@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from torchtriage.domain.group import GroupMark
-from torchtriage.domain.json_form import fields_form
+from torchtriage.domain.json_form import fields_form, json_form
 from torchtriage.domain.verdict import RootCause, Verdict
 
 FeedbackVerdict = Literal["right", "wrong"]
@@ -28,10 +28,22 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class NodeReport:
+    """What an incident has of one node of its run: the digest of its log, the host, how many of the incident's files
+    are its own, and whether it was sent before the run had ended."""
+
+    log: str
+    host: str | None = None
+    files: int = 0
+    provisional: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """Who and what a failed run was, as its sender said it; None where the sender did not.
 
-    `provisional`: it had not ended yet when its log was sent. False for a report that replaces such a one.
+    `provisional`: it had not ended yet when its log was sent. False for a report that replaces such a one. `nodes` is
+    how many nodes report for themselves, and `reports` what is there of each, by rank or host, once there are several.
     """
 
     job_id: str | None = None
@@ -51,12 +63,42 @@ class Job:
     commit: str | None = None
     url: str | None = None
     provisional: bool | None = None
+    nodes: int | None = None
     labels: dict[str, str] = field(default_factory=dict)
+    reports: dict[str, NodeReport] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.reports:  # as they are stored
+            known: dict[str, Any] = dict(self.reports)
+            read = {node: NodeReport(**one) if isinstance(one, dict) else one for node, one in known.items()}
+            object.__setattr__(self, "reports", read)
 
     def to_json(self) -> dict[str, Any]:
         """Only what was given."""
         given = ((name, getattr(self, name)) for name in self.__slots__)
-        return {name: value for name, value in given if value is not None and value != {}}
+        return {name: json_form(value) for name, value in given if value is not None and value != {}}
+
+    @property
+    def host_label(self) -> str | None:
+        """The host that the sender names."""
+        return self.labels.get("host")
+
+    @property
+    def node_key(self) -> str | None:
+        """What tells this report from those of other nodes of the same run; None where it is of the whole run."""
+        if not self.job_id or (self.nodes or 0) < 2:
+            return None
+        return str(self.node_rank) if self.node_rank is not None else self.host_label
+
+    @property
+    def reported_nodes(self) -> int:
+        """How many of `nodes` have reported."""
+        return len(self.reports) or 1
+
+    @property
+    def awaits_nodes(self) -> bool:
+        """Whether nodes of the run have not reported yet."""
+        return (bool(self.reports) or self.node_key is not None) and self.reported_nodes < (self.nodes or 0)
 
 
 @dataclass(frozen=True, slots=True)

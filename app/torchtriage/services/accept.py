@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain
 from typing import Any
 
 from sqlalchemy.orm import Session
 
-from torchtriage.domain.incident import Incident, Job, State, StoredFile, StoredLog
+from torchtriage.domain.incident import Incident, Job, State, StoredFile
 from torchtriage.errors import UnreadableLog
 from torchtriage.reading.blocks import BINARY, blocks, holds_text
 from torchtriage.reading.left_out import line_for
@@ -25,7 +24,7 @@ from torchtriage.reading.redaction.redact import redact, redacted
 from torchtriage.reading.unpack import Budget, Upload, unpack
 from torchtriage.services.service import Service
 from torchtriage.services.upload_progress import Accepted, UploadedLog
-from torchtriage.storage import incidents, new_incidents, provisional, triage_claims
+from torchtriage.storage import incidents, new_incidents, node_reports, provisional, triage_claims
 from torchtriage.storage.blob_writer import BlobWriter
 from torchtriage.storage.new_incidents import Received
 
@@ -55,7 +54,7 @@ def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime 
         if job.exit_code is None and job.state is None:  # they tell how the run of an empty log ended, too
             refuse_empty(files)
         service.blobs.keep(writers)
-        kept = Received(_clean(job), StoredLog(_digest(files), tuple(files)), at or datetime.now(UTC))
+        kept = Received(_clean(job), new_incidents.log_of(files), at or datetime.now(UTC))
         arrival = UploadedLog(kept, tuple(writers), stack.pop_all().close)
     return service.upload_commits.put(arrival, partial(_record, service), lambda arrival: arrival.close())
 
@@ -112,17 +111,11 @@ def _clean(job: Job) -> Job:
     return replace(job, labels=labels, **given)
 
 
-def _digest(files: list[StoredFile]) -> str:
-    if len(files) == 1:
-        return files[0].sha256
-    listed = sorted(f"{file.sha256} {file.name}\n" for file in files)
-    return hashlib.sha256("".join(listed).encode()).hexdigest()
-
-
 def _record(service: Service, arrivals: list[UploadedLog]) -> list[Accepted]:
     """One durable transaction for all of them."""
     with service.database.transaction() as session:
-        added, replaced = _added(session, [arrival.received for arrival in arrivals])
+        within = timedelta(seconds=service.settings.join_seconds)
+        added, replaced = _added(session, [arrival.received for arrival in arrivals], within)
         digests = _lock_files(service, session, arrivals)
         again = triage_claims.take_up(session, digests)
         accepted = [
@@ -137,12 +130,23 @@ def _record(service: Service, arrivals: list[UploadedLog]) -> list[Accepted]:
     return accepted
 
 
-def _added(session: Session, received: list[Received]) -> tuple[list[tuple[str, bool]], set[str]]:
-    """-> the id of each, and whether it is to be triaged; and those ids that a provisional report of the run had."""
-    replaced = [None if one.job.provisional is None else provisional.replace(session, one) for one in received]
-    others = [one for one, known in zip(received, replaced, strict=True) if known is None]
-    added = iter(new_incidents.add(session, others))
-    return [(known, True) if known else next(added) for known in replaced], {known for known in replaced if known}
+def _added(session: Session, received: list[Received], within: timedelta) -> tuple[list[tuple[str, bool]], set[str]]:
+    """-> the id of each, and whether it is to be triaged; and those ids that an earlier report of the run had: of a
+    node that came `within` this time, or a provisional one."""
+    node_reports.lock_jobs(session, received if within else [])
+    done: dict[int, tuple[str, bool]] = {}
+    before: set[str] = set()
+    for at, one in enumerate(received):
+        if within and one.job.node_key is not None:  # one by one, as the next may be of the same run
+            known, new, was_there = node_reports.add(session, one, within)
+            done[at] = known, new
+            before |= {known} if was_there else set()
+        elif one.job.provisional is not None and (replaced := provisional.replace(session, one)) is not None:
+            done[at] = replaced, True
+            before.add(replaced)
+    others = [at for at in range(len(received)) if at not in done]
+    done |= dict(zip(others, new_incidents.add(session, [received[at] for at in others]), strict=True))
+    return [done[at] for at in range(len(received))], before
 
 
 def _lock_files(service: Service, session: Session, arrivals: list[UploadedLog]) -> list[str]:
@@ -160,6 +164,6 @@ def _lock_files(service: Service, session: Session, arrivals: list[UploadedLog])
 
 
 def _incident(session: Session, one: Received, incident_id: str, new: bool) -> Incident:
-    if new:
+    if new and one.job.node_key is None:
         return Incident(incident_id, State.RECEIVED, one.at, one.job, one.log)
     return incidents.read(session, incident_id)

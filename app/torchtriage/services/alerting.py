@@ -15,6 +15,7 @@ from torchtriage.storage import alerts, groups, incidents, outbox
 from torchtriage.storage.outbox import Wanted
 
 GATHERING = 10  # seconds in which repeats of a group become one
+NODES = 60  # seconds after the first report in which the nodes of a run that report for themselves are waited for
 HELD = 3600  # seconds that people are not told of a group at most, where it may be one that they know
 
 
@@ -26,13 +27,15 @@ def put_notices(session: Session, service: Service, incident_id: str) -> None:
     if not service.channels.senders:
         return
     incident = incidents.read(session, incident_id)
+    # What nobody was told yet of a run on several nodes is decided anew, by what all of them report.
+    untold = bool(incident.job.nodes) and outbox.withdraw(session, incident_id, NoticeKind.NEW)
     if incident.group is None:
         return
     group = groups.read(session, incident.group.id)
     _put_record(session, service, incident, group)
     if _is_wanted(service, group, now):
         over = _passed(session, service, group)
-        kind = _kind(incident, group, over)
+        kind = _kind(incident, group, over, untold)
         if kind is not None:
             _put(session, service, incident, group, kind, over)
             if kind is NoticeKind.REGRESSED:
@@ -77,9 +80,10 @@ def _passed(session: Session, service: Service, group: Group) -> dict[str, float
     return {kind: value for kind, value in passed.items() if value is not None}
 
 
-def _kind(incident: Incident, group: Group, over: dict[str, float]) -> NoticeKind | None:
-    """-> why people are told, the weightiest reason; None where this is one more of what they know."""
-    if group.count == 1 and group.first_seen == incident.received_at and not group.came_from:
+def _kind(incident: Incident, group: Group, over: dict[str, float], untold: bool) -> NoticeKind | None:
+    """-> why people are told, the weightiest reason; None where this is one more of what they know. `untold`: they were
+    not told of the group that the incident was in before."""
+    if group.count == 1 and group.first_seen == incident.received_at and (untold or not group.came_from):
         return NoticeKind.NEW
     if group.regressed_at == incident.received_at:
         return NoticeKind.REGRESSED
@@ -100,7 +104,8 @@ def _put(
     routed = [name for name in service.channels.routes.to(_facts(service, incident)) if name not in records]
     for channel in dict.fromkeys([*routed, *sorted(known)]):
         wanted = Wanted(f"incident {incident.id} {kind} {channel}", kind, channel, incident.id, group.id, over)
-        outbox.put(session, wanted, datetime.now(UTC), HELD if group.provisional else 0)
+        now = datetime.now(UTC)
+        outbox.put(session, wanted, now, HELD if group.provisional else _wait_for_nodes(incident, now))
 
 
 def _put_record(session: Session, service: Service, incident: Incident, group: Group) -> None:
@@ -113,7 +118,13 @@ def _put_record(session: Session, service: Service, incident: Incident, group: G
         if channel in records:
             key = f"incident {incident.id} {NoticeKind.INCIDENT} {channel}{again}"
             wanted = Wanted(key, NoticeKind.INCIDENT, channel, incident.id, group.id)
-            outbox.put(session, wanted, datetime.now(UTC))
+            now = datetime.now(UTC)
+            outbox.put(session, wanted, now, _wait_for_nodes(incident, now))
+
+
+def _wait_for_nodes(incident: Incident, now: datetime) -> float:
+    """-> for how many seconds people are not told yet, as nodes are to report that may know the cause."""
+    return max(0.0, NODES - (now - incident.received_at).total_seconds()) if incident.job.awaits_nodes else 0.0
 
 
 def _facts(service: Service, incident: Incident) -> dict[str, str | None]:

@@ -17,7 +17,7 @@ from torchtriage.services.service import Service
 _HEAD, _TAIL = 4000, 1000  # lines of a file
 _MOST_FILES = 16
 _MOST_LOOKED_AT = 50  # healthy runs among which one of the same name is sought
-_OWN = frozenset({"job_id", "started_at", "ended_at", "url", "attempt", "exit_code", "state", "node_rank"})
+_OWN = frozenset({"job_id", "started_at", "ended_at", "url", "attempt", "exit_code", "state", "node_rank", "reports"})
 
 
 def compare_runs(service: Service, before_id: str, now_id: str) -> tuple[Incident, Incident, RunComparison]:

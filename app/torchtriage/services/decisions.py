@@ -96,7 +96,7 @@ def _is_after(before: Incident, record: DecisionRecord, later: Incident) -> bool
         return False
     if later.job.attempt is not None:
         return later.job.attempt > record.decision.attempt.attempt
-    return later.received_at > before.received_at and later.job.node_rank == before.job.node_rank
+    return later.received_at > before.received_at and _share_a_node(before.job, later.job)
 
 
 def _earlier(session: Session, incident: Incident) -> tuple[AttemptRecord, ...]:
@@ -117,7 +117,16 @@ def _earlier(session: Session, incident: Incident) -> tuple[AttemptRecord, ...]:
 def _may_be_another(earlier: Incident, incident: Incident) -> bool:
     """-> whether an incident can be of another attempt than this one. Without a number, another node's may be of the
     same."""
-    return earlier.job.attempt is not None or earlier.job.node_rank == incident.job.node_rank
+    return earlier.job.attempt is not None or _share_a_node(earlier.job, incident.job)
+
+
+def _share_a_node(one: Job, other: Job) -> bool:
+    """-> whether reports of the same node are in both; of the whole job where neither names one."""
+    return bool(_nodes(one) & _nodes(other))
+
+
+def _nodes(job: Job) -> set[str]:
+    return set(job.reports) or {"" if job.node_rank is None else str(job.node_rank)}
 
 
 def _ended_badly(service: Service, job: Job) -> bool:

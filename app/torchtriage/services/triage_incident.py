@@ -40,15 +40,18 @@ def triage_incident(service: Service, incident_id: str) -> None:
     Raises StorageUnavailable and Interrupted where it must be tried again later.
     """
     service.uploads.wait_until_few(_LONGEST_WAIT)
-    with service.claim_commits.coming():
-        claimed = service.claim_commits.put(incident_id, partial(_claim, service)).result()
-    if claimed is None:
-        return
-    if claimed.tries > triage_claims.MOST_TRIES:
-        _fail(service, incident_id, _LOST.format(triage_claims.MOST_TRIES))
-        return
-    with service.verdict_commits.coming():
-        _triage(service, incident_id, claimed)
+    while True:
+        with service.claim_commits.coming():
+            claimed = service.claim_commits.put(incident_id, partial(_claim, service)).result()
+        if claimed is None:
+            return
+        if claimed.tries > triage_claims.MOST_TRIES:
+            _fail(service, incident_id, _LOST.format(triage_claims.MOST_TRIES))
+            return
+        with service.verdict_commits.coming():
+            _triage(service, incident_id, claimed)
+        if claimed.job.nodes is None:
+            return  # else another node may have reported meanwhile, which found this place in the queue taken
 
 
 def _claim(service: Service, incident_ids: list[str]) -> list[Claimed | None]:
@@ -92,7 +95,7 @@ def order_of(log: StoredLog, job: Job) -> Order:
 
 def _save(service: Service, incident_id: str, claimed: Claimed, triaged: Triaged, seconds: float) -> None:
     summary = replace(triaged.summary, gpu_hours=gpu_hours_lost(claimed.job, triaged.verdict))
-    replaceable = claimed.log.sha256 if claimed.job.provisional is not None else None
+    replaceable = claimed.log.sha256 if claimed.job.provisional is not None or claimed.job.nodes else None
     found = NewVerdict(incident_id, triaged.verdict, summary, claimed.job.job_id, replaceable)
     if _patiently(lambda: service.verdict_commits.put(found, partial(_keep, service)).result()):
         service.counters.triaged(summary, seconds, triaged.verdict.provisional)

@@ -253,6 +253,11 @@ class Settings:
     alert_language: str = option(
         "en", value_parsers.one_of("en", "zh"), "The language of alerts and of replies in chats."
     )
+    join_seconds: int = option(
+        2700,
+        value_parsers.number(0, 86400),
+        "Seconds after the first report of a run in which the reports of its other nodes join that incident; 0: never.",
+    )
     alert_unexplained: bool = option(True, value_parsers.yes_or_no, "Whether unexplained failures are alerted too.")
     alert_counts: tuple[int, ...] = option(
         (10, 100, 1000), value_parsers.counts, "Alert again when a group reaches this many incidents; `none`: never."

@@ -14,7 +14,7 @@ from sqlalchemy import Table, bindparam, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from torchtriage.domain.incident import Job, State, StoredLog
+from torchtriage.domain.incident import Job, State, StoredFile, StoredLog
 from torchtriage.storage import full_text_search
 from torchtriage.storage.tables import FileRow, IncidentRow
 
@@ -70,7 +70,7 @@ def add(session: Session, received: Sequence[Received]) -> list[tuple[str, bool]
 
 def job_text(job: Job) -> str:
     """-> what of a job is searched."""
-    told = (*job.to_json().values(), *job.labels.values())
+    told = (*(value for name, value in job.to_json().items() if name != "reports"), *job.labels.values())
     return "\n".join(str(value) for value in told if not isinstance(value, bool))
 
 
@@ -89,6 +89,14 @@ def incident_row(received: Received) -> dict[str, Any]:
         "user": job.user,
         "log_sha256": received.log.sha256,
     }
+
+
+def log_of(files: Sequence[StoredFile]) -> StoredLog:
+    """-> these files as one log. With several, its digest is that of their digests and names."""
+    if len(files) == 1:
+        return StoredLog(files[0].sha256, tuple(files))
+    listed = sorted(f"{file.sha256} {file.name}\n" for file in files)
+    return StoredLog(hashlib.sha256("".join(listed).encode()).hexdigest(), tuple(files))
 
 
 def file_rows(number: int, log: StoredLog) -> list[dict[str, Any]]:

@@ -88,6 +88,21 @@ def release(session: Session, incident: str, now: datetime) -> None:
     _change(session, waiting, {"state": SendState.READY, "due_at": now})
 
 
+def withdraw(session: Session, incident: str, kind: str) -> bool:
+    """Takes away what nobody began to send about an incident, of one kind -> whether there was any."""
+    own = [OutboxRow.incident_number == number_of(incident), OutboxRow.kind == kind]
+    untouched = [OutboxRow.state == SendState.READY, OutboxRow.tries == 0]
+    gone = delete(OutboxRow).where(*own, *untouched).returning(OutboxRow.number)
+    return bool(session.execute(gone, execution_options=_UNSYNCHRONIZED).scalars().all())
+
+
+def move(session: Session, incident: int, group: int) -> None:
+    """Has what was and is to be told about an incident go with it into another group: else it would go with the old
+    one."""
+    moving = update(OutboxRow).where(OutboxRow.incident_number == incident, OutboxRow.group_number.is_not(None))
+    session.execute(moving.values(group_number=group), execution_options=_UNSYNCHRONIZED)
+
+
 def is_due(session: Session, now: datetime) -> bool:
     """-> whether there is anything to claim."""
     return session.execute(select(OutboxRow.number).where(*_due(now)).limit(1)).scalar_one_or_none() is not None

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from torchtriage.causality import fingerprint
 from torchtriage.domain.incident import Job, State, VerdictSummary
 from torchtriage.domain.verdict import Verdict
-from torchtriage.storage import daily_counts, full_text_search, group_assignment, group_merging, slack_state
+from torchtriage.storage import daily_counts, full_text_search, group_assignment, group_merging, outbox, slack_state
 from torchtriage.storage.incidents import OPEN, change, is_id
 from torchtriage.storage.new_incidents import job_text
 from torchtriage.storage.pagination import number_of
@@ -151,6 +151,7 @@ def replace(
     _set(session, [(saved, group)], now)
     if log is not None and group not in (None, row.group_number) and _is_empty(session, row.group_number):
         slack_state.move_threads(session, row.number, row.group_number, group)  # people were told of this run
+        outbox.move(session, row.number, group)
     if summary.fingerprint != row.fingerprint and row.group_number is not None:
         # Which may be where it went: under another fingerprint of the group, or of a merge.
         group_merging.leave(session, row.group_number, group if isinstance(group, int) else None)

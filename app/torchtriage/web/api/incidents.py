@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any
@@ -42,6 +43,7 @@ from torchtriage.web.security import refuse_cross_site
 
 router = APIRouter(prefix="/api/v1/incidents", tags=["incidents"])
 
+_BETWEEN_NODES = 0.5  # seconds between two looks whether another node has reported
 _QUERY = "torchtriage_query"  # in the scope of a request
 _FILE = {"type": "string", "format": "binary"}
 BODY: dict[str, Any] = {
@@ -92,10 +94,10 @@ async def submit(
     take = partial(take_in, service, query.job())
     taken = await with_uploads(request, intake, service.settings.max_log_bytes, take)
     accepted = await asyncio.shield(asyncio.wrap_future(taken))  # it is kept, whether or not anybody waits for it
-    incident = await after_triage(service, accepted.incident, query.wait)
+    incident = await after_all_nodes(service, accepted.incident, query.wait)
     status = 200 if not accepted.new else 201 if incident.state.final else 202
     body = incident.as_dict(service.settings.base_url)
-    if not accepted.new and not caller.may(Scope.READ):
+    if (not accepted.new or accepted.incident.job.reports) and not caller.may(Scope.READ):  # has logs of others, too
         body = {"id": incident.id, "state": incident.state}
     return Answer(body, status, {"Location": f"/api/v1/incidents/{incident.id}"})
 
@@ -192,6 +194,17 @@ def say(incident: str, said: FeedbackBody, service: ServiceDep, caller: Writer) 
     """Say whether the verdict was right, and what it should have been."""
     feedback = Feedback(said.verdict, caller.name, datetime.now(UTC), said.entry, said.note)
     return Answer(incidents.give_feedback(service, incident, feedback).as_dict(service.settings.base_url))
+
+
+async def after_all_nodes(service: Service, incident: Incident, seconds: float) -> Incident:
+    """The same of a run whose nodes report for themselves, once all have; else as it is when the time is over."""
+    until = time.monotonic() + seconds
+    incident = await after_triage(service, incident, seconds)
+    while (incident.job.awaits_nodes or not incident.state.final) and (left := until - time.monotonic()) > 0:
+        await asyncio.sleep(min(_BETWEEN_NODES, left))
+        incident = await to_thread.run_sync(incidents.read_incident, service, incident.id)
+        incident = await after_triage(service, incident, until - time.monotonic())
+    return incident
 
 
 async def after_triage(service: Service, incident: Incident, seconds: float) -> Incident:

@@ -85,6 +85,7 @@ class SubmitQuery(BaseModel):
     queue: Word = Field(None, description="The queue or partition")
     attempt: Count = Field(None, description="The attempt of the job, counted from 0")
     node_rank: Count = Field(None, description="The node's rank, if each node reports by itself")
+    nodes: Count = Field(None, description="How many nodes the run has, if each node reports by itself")
     exit_code: Annotated[Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] | None, BeforeValidator(_given)] = None
     state: Word = Field(None, description="The job's final state as the scheduler calls it, such as FAILED")
     started_at: Moment = Field(None, description="ISO 8601, or seconds since 1970; without a zone it is UTC")

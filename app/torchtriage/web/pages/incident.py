@@ -190,8 +190,9 @@ def incident_page(service: Service, incident_id: str, lang: Language) -> Inciden
         job={
             name: str(value)
             for name, value in found.job.to_json().items()
-            if name not in ("labels", "url", "provisional")
-        },
+            if name not in ("labels", "url", "provisional", "reports")
+        }
+        | ({"nodes": f"{found.job.reported_nodes} / {found.job.nodes}"} if found.job.nodes else {}),
         job_url=url if url and url.startswith(("https://", "http://")) else None,
         address=f"{service.settings.base_url}/incidents/{found.id}",
         evidence=evidence_rows(verdict.root_cause) if verdict and verdict.root_cause else (),

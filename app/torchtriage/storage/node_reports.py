@@ -1,0 +1,166 @@
+"""One incident for a run whose nodes report for themselves: the report of each node in, the incident that has all of
+them out. One step of a transaction that its caller opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from sqlalchemy import Table, delete, insert, select, update
+from sqlalchemy.orm import Session
+
+from torchtriage.domain.incident import Job, NodeReport, StoredFile, StoredLog
+from torchtriage.storage import full_text_search, new_incidents
+from torchtriage.storage.database import lock
+from torchtriage.storage.new_incidents import LONGEST_JOB_ID, Received, file_rows, incident_row, job_text
+from torchtriage.storage.tables import FileRow, IncidentRow
+
+_NEWEST = 20  # incidents of a job that are looked at
+# Nodes of one run run at the same time. How much later than the end of one another may have started: more where
+# attempts are numbered, as else it is one of the next attempt.
+_APART, _APART_NUMBERED = timedelta(seconds=5), timedelta(minutes=10)
+_LONGEST_LABEL = 500
+_FILES = cast(Table, FileRow.__table__)
+
+
+def lock_jobs(session: Session, received: Sequence[Received]) -> None:
+    """Until the transaction ends nobody else takes a report of the same jobs: of two nodes that report in one moment,
+    one must find the other's."""
+    names = {f"job {one.job.cluster} {one.job.job_id}" for one in received if one.job.node_key is not None}
+    if names:
+        lock(session, *sorted(names))
+
+
+def add(session: Session, received: Received, within: timedelta) -> tuple[str, bool, bool]:
+    """Keeps a node's report: in the incident of its run that came within this time, else in a new one -> its id,
+    whether it is to be triaged, and whether it was there before. A report that was sent before changes nothing.
+    """
+    key = received.job.node_key
+    assert key is not None
+    own = _report(received.job, received.log)
+    rows = _same_job(session, received.job, received.at - within)
+    for row in rows:
+        known = _known(row).get(key)
+        if known and (known.log, known.provisional) == (own.log, own.provisional):
+            return str(row.number), False, True
+    for row in rows:
+        known = _known(row).get(key)
+        if _is_same_run(Job(**row.job), received.job) and (known is None or known.provisional):
+            _put(session, row, key, received, own)
+            return str(row.number), True, True
+    ((number, new),) = new_incidents.add(session, [received])
+    return number, new, not new
+
+
+def _same_job(session: Session, job: Job, since: datetime) -> Sequence[Any]:
+    """-> the incidents of runs on several nodes that this job may be of, held, the newest first."""
+    row = IncidentRow
+    columns = row.number, row.job, row.log_sha256
+    same = [row.job_id == (job.job_id or "")[:LONGEST_JOB_ID], row.attempt.is_not_distinct_from(job.attempt)]
+    same += [row.cluster.is_not_distinct_from(job.cluster), row.received_at >= since]
+    query = select(*columns).where(*same).order_by(row.number.desc()).limit(_NEWEST).with_for_update()
+    return [one for one in session.execute(query) if _is_same_job(Job(**one.job), job)]
+
+
+def _is_same_job(known: Job, job: Job) -> bool:
+    """-> whether both are of one job; the same command of it, where they tell its number."""
+    steps = {one.labels["step"] for one in (known, job) if "step" in one.labels}
+    one = (known.job_id, known.user) == (job.job_id, job.user)
+    return one and len(steps) < 2 and (bool(known.reports) or known.node_key is not None)
+
+
+def _is_same_run(known: Job, job: Job) -> bool:
+    """-> whether both went on at the same time, as far as they tell."""
+    apart = _APART if job.attempt is None else _APART_NUMBERED
+    return _begins_before(known.started_at, job.ended_at, apart) and _begins_before(
+        job.started_at, known.ended_at, apart
+    )
+
+
+def _begins_before(start: str | None, end: str | None, apart: timedelta) -> bool:
+    return start is None or end is None or datetime.fromisoformat(start) <= datetime.fromisoformat(end) + apart
+
+
+def _known(row: Any) -> dict[str, NodeReport]:
+    """-> what an incident has of each node."""
+    job = Job(**row.job)
+    if job.reports:
+        return job.reports
+    return {job.node_key or "": NodeReport(row.log_sha256, job.host_label, 0, job.provisional)}
+
+
+def _report(job: Job, log: StoredLog) -> NodeReport:
+    return NodeReport(log.sha256, job.host_label, 0, job.provisional)
+
+
+def _put(session: Session, row: Any, key: str, received: Received, own: NodeReport) -> None:
+    """Adds a node's files to an incident, or replaces those of its provisional report; the incident waits for a verdict
+    on all of them. Its place in group and counts stays until it has one."""
+    files: dict[str, list[StoredFile]] = {}
+    known = _known(row)
+    left = _files_of(session, row.number)
+    for node, report in known.items():
+        count = report.files or len(left)
+        files[node], left = left[:count], left[count:]
+    files[key] = list(received.log.files)
+    reports = known | {key: own}
+    reports = {node: replace(report, files=len(files[node])) for node, report in reports.items()}
+    log = new_incidents.log_of(_with_own_names(files))
+    job = _joined(Job(**row.job), received.job, reports, is_new=key not in known)
+    new = incident_row(Received(job, log, received.at))
+    del new["received_at"], new["request"]
+    none = dict.fromkeys(("next_try", "triaged_at", "failure", "verdict"))
+    session.execute(update(IncidentRow).where(IncidentRow.number == row.number).values(new | none))
+    session.execute(delete(FileRow).where(FileRow.incident_number == row.number))
+    session.execute(insert(_FILES), file_rows(row.number, log))
+    full_text_search.replace(session, {row.number: job_text(job)})
+
+
+def _files_of(session: Session, number: int) -> list[StoredFile]:
+    columns = FileRow.name, FileRow.sha256, FileRow.bytes, FileRow.lines
+    query = select(*columns).where(FileRow.incident_number == number).order_by(FileRow.position)
+    return [StoredFile(*file) for file in session.execute(query)]
+
+
+def _with_own_names(files: dict[str, list[StoredFile]]) -> list[StoredFile]:
+    """-> the files of all nodes; where two have one name, the node stands before that of the later one."""
+    found: dict[str, StoredFile] = {}
+    for node, those in files.items():
+        for file in those:
+            name = file.name
+            while name in found:
+                name = f"node-{node}/{name}"
+            found[name] = replace(file, name=name)
+    return list(found.values())
+
+
+def _joined(known: Job, job: Job, reports: dict[str, NodeReport], is_new: bool) -> Job:
+    """-> the whole run: what its first report says, and of times, GPUs and labels what all of them say."""
+    labels = dict(known.labels)
+    for name, value in job.labels.items():
+        values = labels.get(name, "").split(",") if name in labels else []
+        if value not in values:
+            labels[name] = ",".join([*values, value])[:_LONGEST_LABEL]
+    has_ended = any(report.provisional is False for report in reports.values())
+    is_open = all(report.provisional for report in reports.values())
+    told = {name: value for name, value in ((name, getattr(job, name)) for name in _FILLED) if value is not None}
+    missing = {name: value for name, value in told.items() if getattr(known, name) is None}
+    more = (job.gpus or 0) if is_new else 0
+    return replace(
+        known,
+        **missing,
+        exit_code=known.exit_code or job.exit_code,
+        started_at=min(filter(None, (known.started_at, job.started_at)), default=None),
+        ended_at=max(filter(None, (known.ended_at, job.ended_at)), default=None),
+        gpus=known.gpus + more if known.gpus is not None else job.gpus,
+        node_rank=None,
+        nodes=max(known.nodes or 0, job.nodes or 0),
+        provisional=True if is_open else False if has_ended else None,
+        labels=labels,
+        reports=reports,
+    )
+
+
+_FILLED = ("job_name", "scheduler", "queue", "state", "image", "commit", "url")
