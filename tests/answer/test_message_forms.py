@@ -151,3 +151,49 @@ def test_a_form_with_a_sign_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(KnowledgeError, match="a message form has neither sign nor exclude_hosts"):
         load([BUILT_IN, folder])
+
+
+BARE = (
+    'Traceback (most recent call last):\n  File "/home/ada/proj/train.py", line 184, in main\n'
+    "    model = wrap(net, mesh)\n"
+    '  File "/opt/venv/lib/python3.11/site-packages/megatron/core/ring_plan.py", line 31, in wrap\n'
+    "    assert {check}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("check", "form", "says"),
+    [
+        ("len(rows) % mesh.size() == 0", "remainder", "`len(rows)` is not a multiple of `mesh.size()`"),
+        ("self._plan is not None", "was-none", "`self._plan` is None, and megatron needs it"),
+        ("not self.closed", "holds-not", "megatron's own check `not self.closed` is not true"),
+    ],
+)
+@pytest.mark.parametrize("end", ["AssertionError\n", ""])
+def test_a_librarys_bare_assertion_is_told_by_its_condition(
+    engine: Engine, check: str, form: str, says: str, end: str
+) -> None:
+    told = engine.triage(from_bytes((BARE.format(check=check) + end).encode())).answer
+    assert told is not None
+    assert told.form == form
+    assert told.says.startswith(says)
+    assert told.steps[0].run == "print(net, mesh, flush=True)"
+
+
+def test_a_pronoun_is_no_name_of_a_setting(engine: Engine) -> None:
+    text = "You chose a plan that nobody has. It must be one of layer, rms or none."
+    assert "Set It" not in " ".join(step.do for step in answer(engine, "ValueError", text).steps)
+
+
+def test_a_traceback_that_the_log_breaks_off_says_so(engine: Engine) -> None:
+    log = BARE.format(check="x").replace("    assert x\n", "    return run(\n").replace("megatron/core", "foolib")
+    told = engine.triage(from_bytes(log.encode())).answer
+    assert told is not None
+    assert told.says.startswith("The log ends inside this traceback, before the line that names the exception.")
+    assert "foolib/ring_plan.py:31 (wrap)" in told.says
+    assert [step.do for step in told.steps] == [
+        "Read or submit the output below line 5: its next lines name the exception."
+    ]
+    chinese = localized(engine.triage(from_bytes(log.encode())), built_in_knowledge(), "zh").answer
+    assert chinese is not None
+    assert chinese.says.startswith("日志在这段 traceback 中间结束，没有写出异常的那一行。")

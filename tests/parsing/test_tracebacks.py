@@ -448,3 +448,9 @@ def test_a_path_that_richs_box_wraps_is_one_frame_with_the_code_it_points_at() -
     assert second.file.endswith("site-packages/torch/distributed/fsdp/_optim_utils.py")
     assert (second.function, second.user_code) == ("_flatten_optim_state_dict", False)
     assert second.code == "unflat = state['state']"
+
+
+def test_a_traceback_cut_behind_its_assertion_raised_that() -> None:
+    (event,) = read(traceback("x", [("/job/a.py", 3, "f", "g()"), ("/job/b.py", 9, "g", "assert rows, name")])[:-1])
+    assert event.exception is not None
+    assert (event.source, event.exception.type) == (EventSource.TRACEBACK, "AssertionError")

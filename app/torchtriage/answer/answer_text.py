@@ -34,6 +34,30 @@ _BELOW = (
 _FROM = ("Called from {where}[[: `{code}`]].", "由 {where} 调用[[，代码 `{code}`]]。")
 _CODE = ("The line: `{code}`.", "该行代码：`{code}`。")
 _FAILED = ("{exception}[[: {message}]].", "{exception}[[：{message}]]。")
+# Of a traceback whose last lines the log does not hold: what is said, where it breaks off, what would show more.
+_CUT = (
+    "The log ends inside this traceback, before the line that names the exception.",
+    "日志在这段 traceback 中间结束，没有写出异常的那一行。",
+)
+_LAST_SHOWN = (
+    (
+        "The last frame shown is {library_frame}[[ ({library_function})]][[: `{library_code}`]], called from {where}[[:"
+        " `{code}`]].",
+        "显示到的最后一帧是 {library_frame}[[（{library_function}）]][[，代码 `{library_code}`]]，由 {where} 调用"
+        "[[，代码 `{code}`]]。",
+    ),
+    (
+        "The last frame shown is {library_frame}[[ ({library_function})]][[: `{library_code}`]].",
+        "显示到的最后一帧是 {library_frame}[[（{library_function}）]][[，代码 `{library_code}`]]。",
+    ),
+    ("The last frame shown is {where}[[: `{code}`]].", "显示到的最后一帧是 {where}[[，代码 `{code}`]]。"),
+)
+_CUT_UNKNOWN = ("Which exception it was this log does not show.", "是什么异常，日志没有显示。")
+_CUT_STEP = (
+    "Read or submit the output below line {last_line}: its next lines name the exception.",
+    "查看或提交第 {last_line} 行之后的输出：异常就在接下来的几行。",
+)
+_NO_EXCEPTION = frozenset({"", "exception"})  # the type of what such a traceback raised
 _ADVISED = ("Do as the message says: {advice}", "按消息所说处理：{advice}", "{advice_command}")
 _INSIDE = (
     "Raised inside {library_frame}[[ ({library_function})]][[: `{library_code}`]].",
@@ -346,6 +370,8 @@ def _general(
 ) -> tuple[str, str | None, tuple[AnswerStep, ...]]:
     """-> what is said where no case holds: what was raised, where, and what the entry knows for certain."""
     chinese = lang == "zh"
+    if entry is None and root.exception is not None and root.exception.type in _NO_EXCEPTION:
+        return _cut(root, values, lang)
     parts: list[str] = []
     if entry is not None:
         told = values.get("message") or (root.evidence[0].text if root.evidence else "")
@@ -369,6 +395,18 @@ def _general(
         return says, None, ()
     unknown = _UNKNOWN_OF_CHECK if "own_check" in values else _UNKNOWN
     return says, unknown[chinese], _to_show_it(root, values, chinese)
+
+
+def _cut(root: RootCause, values: Mapping[str, str], lang: Language) -> tuple[str, str | None, tuple[AnswerStep, ...]]:
+    """-> what is said of a traceback that the log breaks off: no exception, but how far its frames go."""
+    chinese = lang == "zh"
+    shown = (filled(templates[chinese], values) for templates in _LAST_SHOWN)
+    says = _with_place_and_step(
+        _joined((_CUT[chinese], next(filter(None, shown), None), _alike(values, lang)), lang), _PLACES, values, lang
+    )
+    last = {"last_line": str(root.evidence[-1].line)} if root.evidence else {}
+    do = filled(_CUT_STEP[chinese], last)
+    return says, _CUT_UNKNOWN[chinese], (AnswerStep(do, None),) if do else ()
 
 
 def _advised(values: Mapping[str, str], lang: Language) -> tuple[AnswerStep, ...]:

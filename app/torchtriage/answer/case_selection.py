@@ -22,6 +22,7 @@ from torchtriage.matching.matcher import frames_text
 TEXTS = frozenset({"words", "frames", "log"})  # that only conditions ask of
 _OF_MESSAGE = frozenset({"words", "message"})
 _MEANINGLESS = "zq zq zq zq 7"
+PRONOUNS = "pronouns"  # the list of the vocabulary: words that name nothing by themselves
 _MESSAGES = frozenset({"words", "log"})
 _MOST_TELLING = 64  # findings whose lines are asked for the one to show first
 _MOST_ALIKE = 8  # findings of the same entry whose signs are asked for
@@ -88,11 +89,17 @@ def speaking_case(failure: Failure, facts: Iterable[Fact]) -> Speaking | None:
 
 def speaking_form(forms: Iterable[Case], failure: Failure, facts: Iterable[Fact]) -> Speaking | None:
     """-> the first message form that holds, with what its conditions took and what follows from that; None where the
-    message has none of these wordings."""
+    message, or the check that failed without one, has none of these wordings. A form whose `name` is a pronoun named
+    nothing, so it does not hold."""
     values = Values(failure, failure.root.captured | {fact.name: fact.text for fact in facts})
-    if "message" not in values:
-        return None
-    return next((held for form in forms if isinstance(held := _holds(form, None, values, failure), Speaking)), None)
+    pronouns = frozenset(failure.reading.matcher.patterns.vocabulary.words(PRONOUNS))
+    for form in forms:
+        held = _holds(form, None, values, failure)
+        if isinstance(held, Speaking) and not any(
+            fact.name == "name" and fact.text.lower() in pronouns for fact in held.facts
+        ):
+            return held
+    return None
 
 
 def tried_cases(failure: Failure, facts: Iterable[Fact]) -> Iterator[Speaking | SilentCase]:

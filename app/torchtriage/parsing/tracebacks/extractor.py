@@ -121,9 +121,12 @@ class Tracebacks(Extractor):
         for stream in self._streams.values():
             head = stream.head or (stream.place[0] if len(stream.frames) > 2 and stream.missed < 3 else None)
             if head and stream.reading == "frames" and not stream.told and self._at_end(head):
-                raised = grammar.RAISE.match(stream.frames[-1].code) if stream.frames else None
+                code = stream.frames[-1].code if stream.frames else ""
+                raised = grammar.RAISE.match(code)
                 stream.type, stream.message = (raised[1], [raised[2] or ""]) if raised else (stream.cut_type, [""])
-                stream.lines, stream.cut = [head], raised is None
+                if code.startswith("assert "):
+                    stream.type = "AssertionError"  # Only a check that fails stops at such a line.
+                stream.lines, stream.cut = [head], stream.type == stream.cut_type
             self._end(stream)
         return taken(False, self._finished).events
 
