@@ -114,7 +114,8 @@ def test_it_shows_then_changes_and_remembers(service: Service) -> None:
     later = wiser(service)
     shown = Retriage(later)
     after = ("explained", "cuda.illegal-access")
-    case = before.verdict and before.verdict.answer and before.verdict.answer.case
+    answer = before.verdict.answer if before.verdict else None
+    case = answer.case if answer else None
     was = ("explained", "cuda.oom")
     assert list(shown.preview()) == [Difference(known, was, after, None, (case, case)) for known in (one, two)]
     assert shown.reanswered == 0

@@ -2088,9 +2088,7 @@ def run(
     global _prctl
     _prctl = _find_prctl()
     try:
-        capture = Capture(settings, command)
-        outputs = streams(capture.folder)
-        capture.write(streams={stream.name: stream.where for stream in outputs}, since=time.time() - 2)
+        capture, outputs = _begun(settings, command)
     except OSError as error:
         say(f"nothing can be captured, the command runs unreported: {error}")
         return replace_by(command)
@@ -2128,6 +2126,14 @@ def run(
             stream.pass_on_alone()
     advised = ending.status(answers) if status != 0 else None
     return status if advised is None else advised
+
+
+def _begun(settings: Settings, command: list[str]) -> tuple[Capture, list[Stream]]:
+    """-> where the report is gathered, and the streams that the command will write to. Raises OSError."""
+    capture = Capture(settings, command)
+    outputs = streams(capture.folder)
+    capture.write(streams={stream.name: stream.where for stream in outputs}, since=time.time() - 2)
+    return capture, outputs
 
 
 def _is_unreported(settings: Settings, node: int | None) -> bool:
