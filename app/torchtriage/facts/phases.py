@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts import progress
@@ -56,7 +57,7 @@ class Phases:
 class Steps:
     """The last step of each file. That of every line would be as much work as all other facts."""
 
-    _last: dict[int, int] = field(default_factory=dict)
+    _last: dict[int, tuple[int, int]] = field(default_factory=dict)  # where in the file, and the step
     _unread: list[Line] = field(default_factory=list)
 
     def add(self, lines: Iterable[Line]) -> None:
@@ -71,7 +72,8 @@ class Steps:
                 break  # as of most batches, which are of one file
             file = line.position.file
             if file != known and (step := progress.step(progress.newest(line.text))) is not None:
-                self._last[file] = step
+                told = line.position.line, step
+                self._last[file] = max(told, self._last.get(file, told), key=itemgetter(0))  # A sample may come late.
                 known = file
         self._unread.clear()
-        return max(self._last.values(), default=None)
+        return max((step for _, step in self._last.values()), default=None)

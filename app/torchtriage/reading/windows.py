@@ -108,7 +108,7 @@ class Windows:
             self.sampled.pop()  # The end of the file is kept, and its lines say themselves where they stand.
         start = 0 if len(tail) <= self._tail else tail.find(b"\n", len(tail) - self._tail) + 1
         self._settle_errors(self.size - len(tail) + start)
-        self.errors += [last_line(told) for _, told, _ in self._open_errors]
+        self._settle_last_errors()
         if start < len(tail):
             above = self.lines - tail.count(b"\n", start) - (not tail.endswith(b"\n"))
             yield from self._cut(tail[start:], [(0, len(tail) - start)], above)
@@ -139,6 +139,14 @@ class Windows:
         while self._open_errors and self._open_errors[0][0] < tail:
             _, told, line = self._open_errors.popleft()
             self.passing_errors.add(told, line, rank_spelled(line))
+
+    def _settle_last_errors(self) -> None:
+        """Takes the lines of the tail, of which those above the last window are not kept either."""
+        for _, told, line in self._open_errors:
+            if (number := last_line(told)) > self._kept:
+                self.errors.append(number)
+            else:
+                self.passing_errors.add(told, line, rank_spelled(line))
 
     def _spans(self, block: bytes, owed: int, head: bool) -> tuple[list[tuple[int, int]], int]:
         """-> byte spans of `block` to keep, each of whole lines, in order; and how many lines the last one lacks."""

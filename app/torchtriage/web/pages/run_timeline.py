@@ -25,7 +25,8 @@ _FEW = 4  # ranks that an event of their own has a sign for
 @dataclass(frozen=True, slots=True)
 class Item:
     """One line of the list of events. `at` is its place, None where the log does not tell it, and `moment` its time in
-    UTC where the zone of the log's clock is known; `seconds` is how long a gap is."""
+    UTC where the zone of the log's clock is known, `moment_until` that of the last one of several; `seconds` is how
+    long a gap is."""
 
     kind: str
     line: int | None
@@ -43,6 +44,7 @@ class Item:
     faint: bool = False
     at: float | None = None
     moment: str | None = None
+    moment_until: str | None = None
 
 
 @dataclass(slots=True)
@@ -161,7 +163,12 @@ def _drawn(
         rows=below,
         job=job,
         items=tuple(
-            replace(one.item, at=line.at(one.at) if one.at is not None else None, moment=line.moment(one.at))
+            replace(
+                one.item,
+                at=line.at(one.at) if one.at is not None else None,
+                moment=line.moment(one.at),
+                moment_until=line.moment(one.until),
+            )
             for one in told
         ),
         marks=_by_rank(verdict.timeline),
