@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -49,13 +50,26 @@ def test_nodes_that_fail_together_all_show_the_cause(bench: Bench) -> None:
 def test_a_node_that_reports_late_joins(bench: Bench, late: int) -> None:
     scripts = PEER, OUT_OF_MEMORY
     node(bench, late, scripts[late], TORCHTRIAGE_URL=NOBODY)
-    assert "nodes: 1 of 2 have reported; the reports of the others will be added" in node(
-        bench, 1 - late, scripts[1 - late]
-    )
+    node(bench, 1 - late, scripts[1 - late])
+    assert "reports" not in bench.triaged()["job"]
     assert bench.run("flush", "--spool", str(bench.folder / f"spool{late}"))[1] == "delivered 1, waiting 0\n"
     (incident,) = bench.incidents()
     assert len(incident["job"]["reports"]) == 2
     assert bench.triaged()["verdict"]["root_cause"]["entry"] == "cuda.oom"
+
+
+@pytest.mark.parametrize(
+    ("job", "line"),
+    [
+        ({}, ""),
+        ({"nodes": 1}, ""),
+        ({"nodes": 2}, "  nodes: 1 of 2 have reported; the reports of the others will be added"),
+        ({"nodes": 2, "reports": {"0": {}, "1": {}}}, "  nodes: 2 of 2 have reported"),
+    ],
+)
+def test_the_verdict_says_how_many_nodes_it_rests_on(job: dict[str, Any], line: str) -> None:
+    lines = client.told({"verdict": {"outcome": "unexplained"}, "job": job})
+    assert [one for one in lines if "nodes:" in one] == ([line] if line else [])
 
 
 @pytest.mark.parametrize(
