@@ -36,6 +36,7 @@ def fit(make_trainer: Callable[[frozenset[str]], Any], name: str = "", most: int
     """
     facts, labels = client.facts_here()
     facts.setdefault("scheduler", "ray")
+    facts.pop("nodes", None)  # the report is of all workers
     if not facts.get("job_id"):
         facts["job_id"] = f"{socket.gethostname()}-{os.getpid()}-{int(time.time())}"
     hosts: frozenset[str] = frozenset()

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 
 from tests.client.running import NOBODY, Bench, ended
 from tests.full_disk import fill, tmpfs
+from tests.http_server import Asked, Told, serving
 from torchtriage.client import torchtriage_client as client
 
 SHORT = ("--silence", "1", "--patience", "2")
@@ -68,6 +70,25 @@ def test_a_hang_is_reported_at_once_and_replaced_at_the_end(bench: Bench) -> Non
     assert bench.triaged()["verdict"]["provisional"] is False
     assert not [file for file in last["log"]["files"] if "stacks" in file["name"]]  # the run had gone on
     assert not bench.captures() + bench.bundles()
+
+
+def test_a_lost_answer_to_a_report_of_a_hang_makes_no_second_incident(bench: Bench) -> None:
+    lost: list[str] = []
+
+    def pass_on(asked: Asked) -> Told:
+        request = urllib.request.Request(bench.url + asked.path, asked.body or None, method=asked.method)
+        with urllib.request.urlopen(request) as answer:
+            body, status = answer.read(), answer.status
+        if "provisional=true" in asked.path:
+            lost.append(asked.path)
+            return Told(b"bad gateway", 502)
+        return Told(body, status)
+
+    with serving(pass_on) as gateway, watched(bench, environment={"TORCHTRIAGE_URL": gateway}) as process:
+        until(process, "the hang is not reported")
+        process.communicate(b"7\n")
+    (incident,) = bench.incidents()
+    assert (len(lost), incident["job"]["exit_code"], incident["job"]["provisional"]) == (1, 7, False)
 
 
 def test_a_run_that_went_on_and_ended_well_is_no_failure_any_more(bench: Bench) -> None:

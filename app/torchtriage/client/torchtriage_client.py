@@ -104,6 +104,8 @@ def settings_of(options: argparse.Namespace, timeout: float) -> Settings:
         raise ValueError("TORCHTRIAGE_URL: not a URL that begins with http:// or https://: " + url)
     names = {name: "job_" + name if name in ("url", "exit_code") else name for name in _FIELDS}
     facts = {name: text for name, key in names.items() if (text := given(key))}
+    if getattr(options, "node", None) is not None:  # the only one of its run that reports
+        facts.setdefault("nodes", "1")
     labels = [*os.environ.get("TORCHTRIAGE_LABELS", "").split(","), *(getattr(options, "label", None) or [])]
     return Settings(
         url,
@@ -1931,19 +1933,28 @@ class Watcher:
         path = ""
         try:
             query, members = captured(self._capture.folder, evidence)
-            path = keep(self._settings, [*query, ("provisional", "true")], members)
+            self._announce_the_last()
+            path = keep(
+                self._settings,
+                [*(pair for pair in query if pair[0] != "provisional"), ("provisional", "true")],
+                members,
+            )
             incident = deliver(self._settings, path, time.monotonic() + self._settings.timeout, self._settings.wait)
         except (OSError, ValueError, Undelivered) as error:
             for left in (path, path + ".refused"):
                 with contextlib.suppress(OSError):
                     os.unlink(left)
             return say(f"the hang is not reported: {error}")
-        if incident is not None and not self.posted:
-            self.posted = True
-            with contextlib.suppress(OSError, ValueError):
-                self._capture.write(query=[*self._capture.told["query"], ("provisional", "false")])
+        self.posted = self.posted or incident is not None
         if incident is not None and not self._over.is_set():
             show(told(incident), sys.stderr)
+
+    def _announce_the_last(self) -> None:
+        """Has the report at the end replace this one; also where the answer to this one gets lost on its way."""
+        known = self._capture.told["query"]
+        if ("provisional", "false") not in known:
+            with contextlib.suppress(OSError, ValueError):
+                self._capture.write(query=[*known, ("provisional", "false")])
 
     def _stop(self, child: subprocess.Popen[bytes]) -> None:
         say(f"it has hung for {self._stop_after:.0f} s: the command is told to end (--stop-after)")
@@ -2083,8 +2094,6 @@ def run(
     """-> the exit status of the command, which is reported where it failed, or where it was found hanging."""
     if _is_unreported(settings, node):
         return replace_by(command)
-    if node is not None:  # the only one of its run that reports
-        settings = settings._replace(facts={"nodes": "1", **settings.facts})
     global _prctl
     _prctl = _find_prctl()
     try:
