@@ -56,3 +56,11 @@ def test_a_line_that_only_raises_is_no_code_to_show(engine: Engine) -> None:
     )
     assert "code" not in found
     assert (found["where"], found["caller_code"]) == ("/job/optim.py:7", "optimizer = build(args.optimizer)")
+
+
+def test_the_environment_in_which_a_package_is_built_is_not_the_jobs(engine: Engine) -> None:
+    build = "/home/ada/.cache/uv/builds-v0/.tmpEHrRRA/lib/python3.11/site-packages/setuptools/build_meta.py"
+    overlay = "/tmp/pip-build-env-k2v0p3ab/overlay/lib/python3.11/site-packages/setuptools/build_meta.py"
+    for path in (build, overlay):
+        lines = traceback("ModuleNotFoundError: No module named 'torch'", [(path, 512, "run_setup", "exec(code)")])
+        assert "environment" not in facts(engine, lines)

@@ -14,6 +14,7 @@ from torchtriage.lazy_regex import lazy_regex
 
 FRAMEWORKS = "frameworks"  # the list of the vocabulary
 OWN_MODULES = "own-modules"  # the list of the vocabulary
+BUILD_ENVIRONMENTS = "build-environments"  # the list of the vocabulary
 _MISSING = lazy_regex(r"No module named '?([A-Za-z_][\w.]*)")
 _LACKS_NAME = lazy_regex(r"^(?:cannot import name '\w+' from|module) '(\w+)[\w.]*'")
 _LACKS_MODULE = lazy_regex(r"^No module named '(\w+)\.[\w.]+'")
@@ -24,14 +25,17 @@ _VERSION = lazy_regex(r"[/\\]python(3\.\d{1,2})(?:\.\d+)?[/\\]|[/\\]Python(3)(\d
 
 def python_environment(failure: Failure) -> Iterator[Fact]:
     """`frameworks` (those whose files are in the traceback, as `DDP, Trainer`), `environment` (the prefix of the
-    Python environment: `/home/x/miniconda3/envs/y`) and `python_version` (3.11), both out of a library's path."""
+    Python environment: `/home/x/miniconda3/envs/y`) and `python_version` (3.11), both out of a library's path. The
+    environment in which an installer builds one package, and which it then deletes, is none of the job."""
     told = " ".join(f"{frame.file} {frame.code}" for frame in _frames(failure)).replace("\\", "/")
-    known = failure.reading.matcher.patterns.vocabulary.patterns(FRAMEWORKS)
-    if names := [item.name for item in known if item.name and re.search(item.exact, told)]:
+    vocabulary = failure.reading.matcher.patterns.vocabulary
+    if names := [item.name for item in vocabulary.patterns(FRAMEWORKS) if item.name and re.search(item.exact, told)]:
         yield failure.fact("frameworks", ", ".join(names))
     paths = [frame.file for frame in reversed(_frames(failure)) if not failure.is_users(frame)]
     paths += re.findall(r"[/\\][^\s'\"():]{1,300}?site-packages", failure.raised.message if failure.raised else "")
-    environment = next((at[1] for path in paths if (at := _PREFIX.match(path)) and at[1]), None)
+    deleted = [item.exact for item in vocabulary.patterns(BUILD_ENVIRONMENTS)]
+    kept = (path for path in paths if not any(re.search(pattern, path) for pattern in deleted))
+    environment = next((at[1] for path in kept if (at := _PREFIX.match(path)) and at[1]), None)
     if environment is not None:
         yield failure.fact("environment", environment)
     version = next((at[1] or f"{at[2]}.{at[3]}" for path in paths if (at := _VERSION.search(path))), None)
