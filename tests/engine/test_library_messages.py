@@ -48,6 +48,9 @@ def inventory(tmp_path_factory: pytest.TempPathFactory) -> Watched:
     compiled = Index()
     compiled.add("1.0", [LibraryMessage("src/Loom.cpp", "spin", "CHECK", "spin: the bobbin is out of yarn")], {})
     compiled.write(folder, "tinyweave.native")
+    printed = Index()
+    printed.add("1.0", [LibraryMessage("src/heddle.cc", "", "WARN", "Cuda failure {code} of the heddle")], {})
+    printed.write(folder, "nccl")
     return Watched(folder)
 
 
@@ -116,6 +119,11 @@ def test_compiled_code_is_named_by_its_source_file(engine: Engine) -> None:
     assert "Raised by spin (src/Loom.cpp), called from /job/train.py:8: `spin(yarn)`." in says(
         verdict(engine, steps([0]), raised)
     )
+
+
+def test_the_source_file_is_the_one_that_the_line_itself_names(engine: Engine) -> None:
+    warned = "gpu-3:812:901 [2] transport/treadle.cc:598 NCCL WARN Cuda failure 401 of the heddle"
+    assert "Raised by nccl (transport/treadle.cc:598)" in says(verdict(engine, [warned]))
 
 
 def test_what_the_inventory_does_not_know_is_said_as_before(engine: Engine) -> None:

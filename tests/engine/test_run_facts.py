@@ -53,6 +53,50 @@ def test_the_traceback_tells_the_phase(engine: Engine) -> None:
     assert run.phase == "save"
 
 
+WORKER = [
+    "Traceback (most recent call last):",
+    '  File "/job/train.py", line 58, in train',
+    "    trainer.val(epoch)",
+    '  File "/job/trainer.py", line 76, in val',
+    "    for batch in loader:",
+    '  File "/env/lib/python3.11/site-packages/torch/_utils.py", line 733, in reraise',
+    "    raise exception",
+    "ValueError: Caught ValueError in DataLoader worker process 0.",
+    "Original Traceback (most recent call last):",
+    '  File "/env/lib/python3.11/site-packages/torch/utils/data/_utils/worker.py", line 349, in _worker_loop',
+    "    data = fetcher.fetch(index)",
+    '  File "/job/samples.py", line 7, in crop',
+    "    raise ValueError('too small')",
+    "ValueError: too small",
+]
+
+
+def test_what_a_loader_was_asked_for_is_the_phase_of_its_worker(engine: Engine) -> None:
+    verdict = engine.triage(from_bytes(text(steps([0]), WORKER)))
+    assert verdict.run.phase == "evaluate"
+    assert verdict.answer is not None
+    assert "It failed in evaluation, after step 19." in verdict.answer.says
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{'policy': 'octo', 'seed': 0, 'start_step': 8, 'device': 'cuda:0'}",
+        "  0%|          | 0/1 [00:00<?, ?it/s]WARNING: using the experimental launcher.",
+    ],
+    ids=["settings", "a bar of one"],
+)
+def test_settings_and_a_bar_of_one_are_no_step(engine: Engine, line: str) -> None:
+    assert facts(engine, line, traceback("KeyError: 'image'")).step is None
+
+
+def test_a_bar_that_has_just_begun_does_not_count_the_steps_told_behind_it(engine: Engine) -> None:
+    line = "  0%|          | 0/569 [00:00<?, ?it/s]epoch: 4  step: 359  loss: 20.40"
+    told = engine.triage(from_bytes(text(line, traceback("KeyError: 'image'"))))
+    assert told.run.step == 359
+    assert "total_steps" not in {fact.name for fact in told.facts}
+
+
 def test_a_printed_version_is_not_inferred(engine: Engine) -> None:
     run = facts(engine, "PyTorch version: 2.6.0+cu124", BANNER, traceback("KeyError: 'image'"))
     assert run.versions["torch"] == "2.6.0+cu124"

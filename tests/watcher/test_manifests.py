@@ -128,5 +128,5 @@ def test_the_documentation_names_metrics_and_options_that_are_there() -> None:
     subparsers = parser.add_subparsers()
     watch_kubernetes.add_parser(subparsers)
     options = set(re.findall(r"--[a-z-]+", subparsers.choices["watch-kubernetes"].format_help()))
-    used = {"--scope", "--from-literal", "--image", "--nproc-per-node"}
+    used = {"--scope", "--from-literal", "--image", "--nproc-per-node", "--nnodes"}
     assert set(re.findall(r"--[a-z][a-z-]+", text)) - used <= options

@@ -121,6 +121,10 @@ _AFTER_TRAINING = (
     "Training itself had ended before[[, at step {step}]][[; its newest checkpoint is {checkpoint}]].",
     "此前训练本身已经结束[[（第 {step} 步）]][[，最近的 checkpoint 是 {checkpoint}]]。",
 )
+_IN_EVALUATION = (
+    "It failed in evaluation, after step {step}[[ of {total_steps}]][[, {run_time} into the run]].",
+    "失败发生在评估阶段，此前训练到第 {step} 步[[（共 {total_steps} 步）]][[，已运行 {run_time}]]。",
+)
 _AT_EPOCH = ("The run was at {progress} of epoch {epoch}.", "当时进行到第 {epoch} 个 epoch 的 {progress}。")
 _UNKNOWN = (
     "No entry knows this message, and this log does not show what led to it.",
@@ -199,6 +203,7 @@ _OF_NO_PROGRAM = frozenset({"platform", "hardware"})  # owners of failures that 
 _OF_OTHERS = frozenset({Role.PEER_LOSS, Role.TIMEOUT, Role.TEARDOWN})  # what a rank only reports
 _TWO = "2 ranks"  # of which nobody says "all"
 _ENDING = "teardown"  # the phase in which training has ended and nothing else was begun
+_EVALUATION = "evaluate"  # a phase
 _BEFORE_STEPS = frozenset({"launch", "rendezvous", "init"})  # phases in which a step is an earlier run's
 _DIGITS_OF_TRAINING = 3  # of a number of steps; a bar of two steps that is full is none of a training
 _STEPS = frozenset({"step", "progress", "total_steps", "checkpoint_step"})  # and when
@@ -291,7 +296,7 @@ def _with_place_and_step(
     if "training_ended" in values and values.get("phase") == _ENDING:
         parts.append(filled(_AFTER_TRAINING[lang == "zh"], values) or "")
     elif not named & _STEPS and _is_at_step(values):
-        at = filled(_AT_STEP[lang == "zh"], values)
+        at = filled((_IN_EVALUATION if values.get("phase") == _EVALUATION else _AT_STEP)[lang == "zh"], values)
         parts.append(at or filled(_AT_EPOCH[lang == "zh"], values) or "")
     if not named & (_STEPS | {"progress_of"}) and "step" not in values and _is_in_loop(values):
         parts.append(filled(_AT_LOOP[lang == "zh"], values) or "")

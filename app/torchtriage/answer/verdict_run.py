@@ -119,7 +119,9 @@ def _phase(root: Finding, reading: Reading) -> str | None:
     """-> what the run did when it failed: by the traceback, else by what the log showed last before it."""
     raised, before = raised_of(root), reading.environment.phase_before(root.event)
     functions = _compiled(reading.matcher.patterns.vocabulary.patterns(_PHASE_FUNCTIONS))
-    for frame in reversed(raised.frames if raised else ()):
+    # A worker's own traceback does not say what its parent was doing.
+    chain = (raised, *reversed([one for one in root.event.chain if one is not raised])) if raised else ()
+    for frame in (frame for one in chain for frame in reversed(one.frames)):
         place = f"{frame.file}:{frame.function}"
         told = next((phase for phase, regex in functions if regex.search(place)), None)
         if told is not None and not (told == "init" and before in _RUNNING):

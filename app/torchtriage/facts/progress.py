@@ -47,7 +47,7 @@ _STEPS = (
 _EPOCH = lazy_regex(r"(?i)epoch[ :=\[#/'\"]{0,4}(\d{1,6}(?:\.\d{1,6})?)")  # HF's Trainer counts them in parts
 # Steps of an evaluation are none of the training's.
 _EVALUATED = lazy_regex(r"\b(?:eval|val|valid|validation|evaluation|test)[ _/](?:step|iter|iteration|batch)s?\b")
-_BAR = lazy_regex(r"([^|\r\n]{0,80}?)\d{1,3}%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/\d+ \[")
+_BAR = lazy_regex(r"([^|\r\n]{0,80}?)\d{1,3}%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/(?!1 )\d+ \[")  # of one thing: no loop
 _BAR_COUNT = lazy_regex(r"\d%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9}/\d{1,9}) \[")
 _COUNTED_BAR = lazy_regex(r"[^|\r\n]{0,160}?\d{1,3}%\|[^|\n]{0,400}\| ?\d{1,9}/\d{1,9} \[")
 _FULL_BAR = lazy_regex(r"([^|\r\n]{0,160}?)100%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/\2 \[")
@@ -76,10 +76,10 @@ _COUNTING = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _IN_WORDS, _SUMMARY)
 _IN_PART = (_PREPARING, _OF_A_FILE, _IN_WORDS)  # of a line in which something else can show progress
 SIGNS = _COUNTING
 _LONGEST = 2000  # characters that are looked at
-# "warm_step": 30000, of a configuration, Warmup steps: 30000 and warmup iters: 5 iters: 20 of a benchmark's head: how
+# "warm_step": 30000, of a configuration, {'seed': 0, 'first_step': 8}, settings that a script prints, Warmup steps: 30000 and warmup iters: 5 iters: 20 of a benchmark's head: how
 # many there are, and not which one runs.
 _A_SETTING = lazy_regex(
-    r"\s*\"[\w.-]+\": [^{]{0,80}$|(?:.{0,200}\W)?[A-Za-z]\w* steps: ?\d+$|.{0,300}\bwarmup iters: ?\d+ iters: ?\d"
+    r"\s*\"[\w.-]+\": [^{]{0,80}$|\s*\{['\"](?![^\n]{0,1500}?['\"_](?:loss|lr|learning_rate|epoch|reward|acc|grad_norm))|(?:.{0,200}\W)?[A-Za-z]\w* steps: ?\d+$|.{0,300}\bwarmup iters: ?\d+ iters: ?\d"
 )
 
 

@@ -147,7 +147,7 @@ class CaseForm(WordingForm):
     when: Conditions = {}
     says: TextForm
     unknown: TextForm | None = None
-    do: Annotated[list[StepForm], Field(max_length=4)] = []  # three are shown; a step and its alternative count as two
+    do: Annotated[list[StepForm], Field(max_length=6)] = []  # three are shown; each alternative counts as one
     retry: YesNo | None = None
     advice: Literal["retry", "retry-elsewhere", "fix-first", "none"] | None = None
     exclude_hosts: bool | None = None

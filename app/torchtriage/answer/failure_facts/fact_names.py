@@ -108,7 +108,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "printed_value": Meaning("that value", None, "37"),
     "printed_line": Meaning("the line that printed it", None, "12"),
     "other_printed_name": Meaning("a second such name", None, "labels_path"),
-    "other_printed_value": Meaning("its value", None, "/data/labels.json"),
+    "other_printed_value": Meaning("the value of the other name", None, "/data/labels.json"),
     "other_printed_line": Meaning("the line that printed it", None, "13"),
     "printed_shapes": Meaning(
         "shapes that the log printed of names in the failing line", None, "x [4, 96], w [128, 10]"

@@ -17,6 +17,8 @@ from torchtriage.parsing.nccl import Nccl, warning_of
 _CONSTRUCTORS = re.compile(r"\.__(?:init|new|post_init)__$")
 _PASSING = "passing-exceptions"  # the list of the vocabulary
 _MOST_VALUES, _LONGEST_VALUE = 3, 60
+# The place in compiled code that its own line names: of several files that print a message the inventory names one.
+_SOURCE = re.compile(r"(?<![\w/.])((?:[\w.-]+/)*[\w-]+\.(?:cc|cpp|cu|cuh|h|hpp)):\d+")
 _SELF = re.compile(r"^(?:self|cls)\.")
 # What stands for words, and calls that say nothing by themselves, name no value.
 _NO_NAME = re.compile(r"\w|err|error|ex|exc|exception|msg|message|reason|(?!len\().*\(.*|.*__name__")
@@ -38,7 +40,7 @@ def library_message(failure: Failure, printed: Printed) -> Iterator[Fact]:
     if failure.raised is not None and not any(word in failure.raised.type for word in passing):
         yield failure.fact("own_check", failure.raised.type.rpartition(".")[2])
     if not _met_in_another_library(failure, library, known):
-        yield failure.fact("raised_by", _printer(library, known))
+        yield failure.fact("raised_by", _printer(library, known, failure.finding.event.line.text))
     if values := list(_values(known))[:_MOST_VALUES]:
         yield failure.fact("message_values", ", ".join(values))
 
@@ -76,12 +78,13 @@ def _met_in_another_library(failure: Failure, library: str, known: KnownMessage)
     return library_of(failure.raised.frames[-1].file) not in {None, library}
 
 
-def _printer(library: str, known: KnownMessage) -> str:
-    """-> the function's public name, a class for its constructor; of compiled code its file and, where that is known,
-    the function."""
+def _printer(library: str, known: KnownMessage, line: str) -> str:
+    """-> the function's public name, a class for its constructor; of compiled code the file that the line names, else
+    the one of the inventory, and the function where that is known."""
     message = known.message
     if known.public == message.module:
-        return f"{library} ({message.module})"
+        place = _SOURCE.search(line)
+        return f"{library} ({place[0] if place else message.module})"
     if "/" in message.module:
         return f"{message.function} ({message.module})"
     return _CONSTRUCTORS.sub("(…)", known.public)
