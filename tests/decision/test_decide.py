@@ -72,6 +72,14 @@ def test_each_decision_has_one_sentence_in_both_languages(rule: str, lang: str) 
     assert what(DECISIONS[rule], lang)  # type: ignore[arg-type]
 
 
+def test_a_count_of_one_reads_as_english() -> None:
+    assert " came back once without progress" in reason(DECISIONS["retries-used"], "en")
+    assert "2 attempts" in reason(DECISIONS["same-step"], "en")
+    assert not any(
+        word in reason(one, "en") for one in DECISIONS.values() for word in (" 1 times", "1 restarts", " 1 attempts")
+    )
+
+
 def test_no_sentence_is_of_a_rule_that_does_not_exist() -> None:
     assert set(wording._REASONS) == set(DECISIONS) == {decision.rule for decision in DECISIONS.values()}
 

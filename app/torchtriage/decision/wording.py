@@ -30,15 +30,15 @@ _REASONS: dict[str, tuple[str, str]] = {
         "原因确定为 {entry}，已有 {count} 次尝试停在第 {step} 步，再次重启仍会停在这里。",
     ),
     "restarts-used": (
-        "The job was restarted {count} times, which is the most that the policy allows.",
+        "The job was restarted {times}, which is the most that the policy allows.",
         "任务已重启 {count} 次，达到策略允许的上限。",
     ),
     "no-progress": (
-        "{count} restarts in a row brought no progress; a person should look before the next one.",
+        "The last {restarts} brought no progress; a person should look before the next one.",
         "连续 {count} 次重启都没有进展；下次重启前应由人查看。",
     ),
     "retries-used": (
-        "{cause} came back {count} times without progress; a person should look before the next restart.",
+        "{cause} came back {times} without progress; a person should look before the next restart.",
         "{cause}已 {count} 次再次出现且没有进展；下次重启前应由人查看。",
     ),
     "no-retry": (
@@ -54,7 +54,7 @@ _REASONS: dict[str, tuple[str, str]] = {
         "{entry} 是主机的问题：排除 {hosts} 后重启。",
     ),
     "host-again": (
-        "Attempts failed first on {hosts} at least {count} times: restart elsewhere.",
+        "Attempts failed first on {hosts} at least {times}: restart elsewhere.",
         "至少有 {count} 次尝试最先在 {hosts} 上失败：换主机重启。",
     ),
     "transient": (
@@ -75,6 +75,7 @@ _REASONS: dict[str, tuple[str, str]] = {
     ),
 }
 _UNNAMED = ("The unexplained failure", "无法解释的失败")
+_FEW_TIMES = {1: "once", 2: "twice"}
 _ACTIONS: dict[str, tuple[str, str]] = {
     "stop": ("Stop", "停止"),
     "restart": ("Restart", "重启"),
@@ -88,7 +89,10 @@ def reason(decision: Decision, lang: Language) -> str:
     """-> why, in one sentence."""
     values = decision.because.values
     cause = values.get("entry") or _UNNAMED[lang == "zh"]
-    return _REASONS[decision.rule][lang == "zh"].format(**values, cause=cause)
+    count = int(values.get("count") or 0)
+    times = _FEW_TIMES.get(count, f"{count} times")
+    restarts = "restart" if count == 1 else f"{count} restarts"
+    return _REASONS[decision.rule][lang == "zh"].format(**values, cause=cause, times=times, restarts=restarts)
 
 
 def what(decision: Decision, lang: Language) -> str:
