@@ -90,6 +90,17 @@ def test_settings_and_a_bar_of_one_are_no_step(engine: Engine, line: str) -> Non
     assert facts(engine, line, traceback("KeyError: 'image'")).step is None
 
 
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [("main", "The run was at epoch 3 of 50."), ("evaluate", "It failed in evaluation, at epoch 3 of 50.")],
+)
+def test_a_run_that_counts_epochs_alone_is_placed_by_them(engine: Engine, function: str, told: str) -> None:
+    raised = traceback("KeyError: 'image'", [("/job/train.py", 9, function, "show(sample['image'])")])
+    answer = engine.triage(from_bytes(text("Epoch 3/50, loss: 0.61", raised))).answer
+    assert answer is not None
+    assert answer.says.endswith(told)
+
+
 def test_a_bar_that_has_just_begun_does_not_count_the_steps_told_behind_it(engine: Engine) -> None:
     line = "  0%|          | 0/569 [00:00<?, ?it/s]epoch: 4  step: 359  loss: 20.40"
     told = engine.triage(from_bytes(text(line, traceback("KeyError: 'image'"))))

@@ -125,6 +125,14 @@ _IN_EVALUATION = (
     "It failed in evaluation, after step {step}[[ of {total_steps}]][[, {run_time} into the run]].",
     "失败发生在评估阶段，此前训练到第 {step} 步[[（共 {total_steps} 步）]][[，已运行 {run_time}]]。",
 )
+_EVALUATION_OF_EPOCH = (
+    "It failed in evaluation, at epoch {epoch}[[ of {total_epochs}]].",
+    "失败发生在评估阶段，第 {epoch} 个 epoch[[（共 {total_epochs} 个）]]。",
+)
+_IN_EPOCH = (
+    "The run was at epoch {epoch}[[ of {total_epochs}]].",
+    "当时进行到第 {epoch} 个 epoch[[（共 {total_epochs} 个）]]。",
+)
 _AT_EPOCH = ("The run was at {progress} of epoch {epoch}.", "当时进行到第 {epoch} 个 epoch 的 {progress}。")
 _UNKNOWN = (
     "No entry knows this message, and this log does not show what led to it.",
@@ -293,11 +301,14 @@ def _with_place_and_step(
         parts.append(filled(_CODE[lang == "zh"], values) or "")
     if "reported_as" not in named:
         parts.append(filled(_REPORTED[lang == "zh"], values) or "")
+    evaluates = values.get("phase") == _EVALUATION
     if "training_ended" in values and values.get("phase") == _ENDING:
         parts.append(filled(_AFTER_TRAINING[lang == "zh"], values) or "")
     elif not named & _STEPS and _is_at_step(values):
-        at = filled((_IN_EVALUATION if values.get("phase") == _EVALUATION else _AT_STEP)[lang == "zh"], values)
+        at = filled((_IN_EVALUATION if evaluates else _AT_STEP)[lang == "zh"], values)
         parts.append(at or filled(_AT_EPOCH[lang == "zh"], values) or "")
+    elif not named & _STEPS and "step" not in values and values.get("phase") not in _BEFORE_STEPS:
+        parts.append(filled((_EVALUATION_OF_EPOCH if evaluates else _IN_EPOCH)[lang == "zh"], values) or "")
     if not named & (_STEPS | {"progress_of"}) and "step" not in values and _is_in_loop(values):
         parts.append(filled(_AT_LOOP[lang == "zh"], values) or "")
     parts += _beside(" ".join(parts), named, values, lang)
