@@ -205,7 +205,7 @@ _ALIKE = ("Ranks {ranks} failed in the same way.", "rank {ranks} 的失败相同
 _ALL_ALIKE = ("All {rank_count} failed in the same way.", "全部 rank 以同样的方式失败。")
 _RANKS = frozenset({"ranks", "rank_count", "same_second", "failed_ranks", "by_rank"})  # slots that say the same
 _JOINED = lazy_regex(r"^(?:(?:Or|Then|Otherwise|Also),? |(?:或者|或|然后|同时|否则)[，,]?)")
-_OF_ENVIRONMENT = lazy_regex(r"(?:pip|python)3? ")
+_OF_ENVIRONMENT = lazy_regex(r"((?:[A-Z][A-Z_]*=[\w.]* )*)((?:pip|python)3? [\s\S]*)")
 _PLACES = frozenset({"where", "file", "line_number", "library_frame"})  # slots that say where it was raised
 _OF_NO_PROGRAM = frozenset({"platform", "hardware"})  # owners of failures that any line of a program can meet
 _OF_OTHERS = frozenset({Role.PEER_LOSS, Role.TIMEOUT, Role.TEARDOWN})  # what a rank only reports
@@ -474,8 +474,10 @@ def _begun(step: str) -> str:
 def _run(template: str, values: Mapping[str, str]) -> str | None:
     """-> the command; pip and Python are those of the environment that the job ran in, where its frames tell that."""
     command, environment = run_line(template, values), values.get("environment", "")
-    own = command is not None and _OF_ENVIRONMENT.match(command) is not None
-    return f"{environment}/bin/{command}" if own and environment.startswith("/") and is_plain(environment) else command
+    own = _OF_ENVIRONMENT.match(command) if command is not None else None
+    if own is None or not environment.startswith("/") or not is_plain(environment):
+        return command
+    return f"{own[1]}{environment}/bin/{own[2]}"
 
 
 def _meets(condition: Condition, values: Mapping[str, str]) -> bool:

@@ -69,6 +69,8 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "own_module": Meaning("the project's own module that was not found", None, "models.blocks"),
     "own_root": Meaning("the folder that holds it, if frames show it", None, "/home/ada/llm/src"),
     "damaged_package": Meaning("the package whose files do not fit each other", None, "transformers"),
+    "imported_from": Meaning("the folder of the package that lacks a module or name", None, "/home/ada/torch_npu"),
+    "imported_above": Meaning("the folder above it", None, "/home/ada"),
     # computed_values, of what a case took out of the message
     "multiple_below": Meaning("the multiple of `{divisor}` below `{dividend}`", None, "996"),
     "multiple_above": Meaning("the multiple above it", None, "1008"),
@@ -114,6 +116,10 @@ ENGINE_FACTS: dict[str, Meaning] = {
         "shapes that the log printed of names in the failing line", None, "x [4, 96], w [128, 10]"
     ),
     "printed_shapes_line": Meaning("the last line that printed them", None, "40"),
+    # path_options
+    "path_option": Meaning("the option that gave the path in it, as the log printed it", None, "--resume"),
+    "folder_option": Meaning("the option that gave a folder above that path", None, "--data_root"),
+    "folder_given": Meaning("that folder", None, "/data/coco"),
     # python_environment
     "frameworks": Meaning("the frameworks in the traceback", None, "DDP, Trainer"),
     "environment": Meaning("the Python environment's folder", None, "/home/u/miniconda3/envs/llm"),

@@ -31,7 +31,7 @@ _VALUE = (
     rf"|(?P<word>[\w./~@+-]{{1,{_LONGEST}}})(?=[,;)}}\]]|\s*$))"
 )
 # A call in the code of a frame or a warning, whose arguments nobody printed: `init(group=True`; not `Namespace(lr=0.1`
-_OF_A_CALL = lazy_regex(r"(?:^|[\s.=,(])[a-z_]\w*\([^()\n]{0,200}$")
+OF_A_CALL = lazy_regex(r"(?:^|[\s.=,(])[a-z_]\w*\([^()\n]{0,200}$")
 _IDENTITY = lazy_regex(r"(?=.*\d)[0-9a-f]{16,}")  # of an object or a process, which no option holds
 _KINDS = ("shape", "double", "single", "plain", "word")
 
@@ -95,7 +95,7 @@ def _last(
         ):
             continue
         for found in form.finditer(failure.shown(text) if form.search(text) else ""):
-            if _OF_A_CALL.search(found.string[: found.start()]):
+            if OF_A_CALL.search(found.string[: found.start()]):
                 continue
             told = found.groupdict()
             value = next((told[kind] for kind in _KINDS if told.get(kind) is not None), "")

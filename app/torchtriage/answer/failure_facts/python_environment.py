@@ -18,6 +18,7 @@ BUILD_ENVIRONMENTS = "build-environments"  # the list of the vocabulary
 _MISSING = lazy_regex(r"No module named '?([A-Za-z_][\w.]*)")
 _LACKS_NAME = lazy_regex(r"^(?:cannot import name '\w+' from|module) '(\w+)[\w.]*'")
 _LACKS_MODULE = lazy_regex(r"^No module named '(\w+)\.[\w.]+'")
+_LACKING_PACKAGE = lazy_regex(r"No module named '?([A-Za-z_]\w*)\.|cannot import name '?\w+'? from '?([A-Za-z_]\w*)")
 _CIRCULAR = lazy_regex(r"partially initialized|circular import|unknown location")
 _PREFIX = lazy_regex(r"^(.{0,300}?)[/\\](?:lib|Lib|lib64)[/\\](?:python3[\d.]*[/\\]|site-packages)")
 _VERSION = lazy_regex(r"[/\\]python(3\.\d{1,2})(?:\.\d+)?[/\\]|[/\\]Python(3)(\d{1,2})[/\\]")
@@ -51,8 +52,10 @@ def missing_module(failure: Failure) -> Iterator[Fact]:
     """`module` that was not found; `package` by which pip installs it, where that is known, else `own_module` where a
     project of the user's own is likely: the module's first part is a folder above the script, or is called so;
     `own_root` is the folder that holds that. `damaged_package` is a package in which one file asks for another file
-    or name that is not there."""
+    or name that is not there. `imported_from` is the folder out of which Python takes the package that lacks a module or
+    name (`/home/x/torch_npu`), `imported_above` the one above it, which is on the path."""
     yield from _damaged(failure)
+    yield from _imported_from(failure)
     found = _MISSING.search(failure.raised.message if failure.raised else failure.finding.event.text)
     if found is None:
         return
@@ -79,6 +82,19 @@ def _damaged(failure: Failure) -> Iterator[Fact]:
     if found is not None and files and library_of(files[-1]) == found[1]:
         vocabulary = failure.reading.matcher.patterns.vocabulary
         yield failure.fact("damaged_package", package_of(vocabulary, found[1]) or found[1])
+
+
+def _imported_from(failure: Failure) -> Iterator[Fact]:
+    raised = failure.raised
+    found = _LACKING_PACKAGE.search(raised.message) if raised else None
+    root = next(filter(None, found.groups()), "") if found else ""
+    files = [frame.file.replace("\\", "/") for frame in raised.frames] if raised and root else []
+    files = [file for at, file in enumerate(files) if at or file.endswith("/__init__.py")]  # not a script's own folder
+    folders = (at[0] for file in reversed(files) if (at := re.match(rf"(?:.{{0,400}}/)?{root}(?=/)", file)))
+    folder = next(folders, None)
+    if folder is not None and "<" not in folder:
+        yield failure.fact("imported_from", folder)
+        yield failure.fact("imported_above", folder.removesuffix(root).rstrip("/") or ("/" if folder[0] == "/" else "."))
 
 
 def _own(failure: Failure) -> list[str]:

@@ -14,6 +14,7 @@ from torchtriage.answer.failure_facts.line_form_facts import line_form_facts
 from torchtriage.answer.failure_facts.list_differences import list_differences, weight_names
 from torchtriage.answer.failure_facts.lookup_tables import lookup_tables
 from torchtriage.answer.failure_facts.message_advice import message_advice
+from torchtriage.answer.failure_facts.path_options import path_options
 from torchtriage.answer.failure_facts.printed_values import printed_values
 from torchtriage.answer.failure_facts.python_environment import missing_module, python_environment
 from torchtriage.answer.failure_facts.rank_differences import rank_differences
@@ -38,6 +39,7 @@ KINDS: tuple[Callable[[Failure], Iterable[Fact]], ...] = (
     rank_differences,
     weight_names,
     gpu_memory,
+    path_options,
 )
 
 

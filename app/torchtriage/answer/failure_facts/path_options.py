@@ -1,0 +1,92 @@
+"""Which option gave the path that the message names: what the program and its launcher printed of options in, the name
+of one out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.answer.failure_facts.printed_values import OF_A_CALL
+from torchtriage.domain.fact import Fact
+from torchtriage.domain.line import Line
+from torchtriage.lazy_regex import lazy_regex
+
+_MESSAGE = 2000  # characters of it that are searched for paths
+_PATH = lazy_regex(r"['\"`]([^'\"`\n]{3,400})['\"`]|(?<![^\s(=:])((?:[A-Za-z]:)?[\w.~+-]*[/\\][^\s'\"`,;()]{2,400})")
+_IS_PATH = lazy_regex(r"[/\\]|^[\w-]+(?:\.[\w-]+)*\.[A-Za-z]\w{1,11}$")
+_SEVERAL_WORDS = lazy_regex(r"\w[_.-]\w")
+_MOST_PATHS, _MOST_FINDINGS, _MOST_FOLDERS = 3, 16, 8
+_LEAST_PARTS = 2  # of a folder whose option a path below it is told by: `/data` is above too much
+
+
+class _Option(NamedTuple):
+    name: str
+    line: Line
+
+
+def path_options(failure: Failure) -> Iterator[Fact]:
+    """`path_option` (`--resume`, `model.weights`), the option whose value is the path in the message; else
+    `folder_option`, one whose value is a folder above that path, and `folder_given`, that value."""
+    message = failure.raised.message[:_MESSAGE] if failure.raised else ""
+    paths = _paths(message)
+    lines = _lines(failure, message) if paths else []
+    whole = "\n".join(line.text for line in lines)
+    for path in paths:
+        if path in whole and (option := _option_of(path, lines, failure)):
+            yield failure.fact("path_option", option.name, line=option.line)
+            return
+    for folder in (folder for path in paths for folder in _folders(path)):
+        if folder in whole and (option := _option_of(folder, lines, failure)):
+            yield failure.fact("folder_option", option.name, line=option.line)
+            yield failure.fact("folder_given", folder, line=option.line)
+            return
+
+
+def _paths(message: str) -> list[str]:
+    found = (at[1] or at[2].rstrip(".:") for at in _PATH.finditer(message))
+    return list(dict.fromkeys(path for path in found if _IS_PATH.search(path)))[:_MOST_PATHS]
+
+
+def _folders(path: str) -> Iterator[str]:
+    """Yields the folders above a path, the nearest first."""
+    parts = path.split("/")
+    for count in range(len(parts) - 1, 0, -1)[:_MOST_FOLDERS]:
+        if sum(part not in ("", ".", "..") for part in parts[:count]) >= _LEAST_PARTS:
+            yield "/".join(parts[:count])
+
+
+def _option_of(path: str, lines: list[Line], failure: Failure) -> _Option | None:
+    """-> the option that holds the path: as a command line gives it, else as the program printed it last."""
+    printed = None
+    for line in reversed(lines):
+        text = failure.shown(line.text) if path in line.text else ""
+        for at in _form(path).finditer(text):
+            if at["flag"]:
+                return _Option(at["flag"] + at["name"], line)
+            a_setting = _SEVERAL_WORDS.search(at["name"]) if at["bare"] else not OF_A_CALL.search(text[: at.start()])
+            if a_setting and printed is None:
+                printed = _Option(at["name"], line)
+    return printed
+
+
+def _lines(failure: Failure, message: str) -> list[Line]:
+    """-> what was printed above the failure, and what launchers say of its command below."""
+    own = failure.finding
+    below = [one for one in failure.choice.live[:_MOST_FINDINGS] if own.position < one.position]
+    lines = [*(line for one in below for line in one.event.lines), *failure.printed]
+    return [line for line in lines if line.text.strip() not in message]
+
+
+@lru_cache(maxsize=64)
+def _form(path: str) -> re.Pattern[str]:
+    """-> `--name path`, `--name=path`, `'--name', 'path'`, `name='path'`, `"name": "path"`; `bare` in `name: path`,
+    `name = path` and `name ...... path`."""
+    name = r"(?P<name>[A-Za-z][\w-]{0,60}(?:\.[\w-]{1,60}){0,4})"
+    of_flag = r"(?(flag)(?:=|\s{1,4}|['\"],\s{0,4})['\"]?|(?!))"
+    quoted = r"['\"]?\s{0,3}[=:]\s{0,20}['\"]"
+    bare = r"(?P<bare>\s{0,40}[=:]\s{0,40}|\s{0,4}\.{2,60}\s{0,4})"
+    end = r"/?(?=['\",;)}\]\s]|$)"
+    return re.compile(rf"(?<![\w./\\-])(?P<flag>--?)?{name}(?:{of_flag}|{quoted}|{bare}){re.escape(path)}{end}")
