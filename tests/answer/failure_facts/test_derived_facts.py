@@ -157,3 +157,15 @@ def test_what_a_tensor_lacks_and_into_how_many_parts_it_must_go(engine: Engine) 
     assert (found["short_by"], found["parts_needed"]) == ("46.55 GiB", 7)
     assert (found["half_batch_size"], found["double_accumulation"]) == (4, 8)
     assert "half_batch_size" not in told(engine, "per_device_train_batch_size=1\n", raised)
+
+
+@pytest.mark.parametrize(
+    ("before", "last", "done"),
+    [
+        ("", "step:600/600 train_time:35241ms step_avg:58.74ms\n", 600),
+        ("", "step:599/600 train_time:35183ms step_avg:58.74ms\n", None),
+        ("Namespace(num_train_epochs=3)\nEpoch: 1\n", "step:600/600 train_time:35241ms step_avg:58.74ms\n", None),
+    ],
+)
+def test_whether_all_steps_were_done(engine: Engine, before: str, last: str, done: int | None) -> None:
+    assert told(engine, before, last, RAISED).get("all_steps_done") == done

@@ -118,3 +118,23 @@ def test_where_no_entry_knows_the_failure_the_line_to_look_at_is_named(engine: E
     assert [step.do for step in answer.steps] == [
         "Read the condition above /job/shards.py:7; the call was `rows = load(3)` at /job/train.py:30."
     ]
+
+
+@pytest.mark.parametrize(
+    ("message", "files", "folder", "above"),
+    [
+        ("No module named 'boxops._C'", ["/home/ada/src/boxops/__init__.py"], "/home/ada/src/boxops", "/home/ada/src"),
+        ("No module named 'boxops._C'", ["/job/train.py", f"{SITE}/boxops/ops.py"], f"{SITE}/boxops", SITE),
+        ("cannot import name '_C' from 'boxops'", ["/job/train.py", "boxops/__init__.py"], "boxops", "."),
+        ("No module named 'boxops._C'", ["/home/ada/boxops/train.py"], None, None),  # a script, imported from nowhere
+    ],
+)
+def test_the_folder_out_of_which_a_package_is_taken(
+    engine: Engine, message: str, files: list[str], folder: str | None, above: str | None
+) -> None:
+    frames = [(file, 3, "<module>", "import boxops._C") for file in files]
+    verdict = engine.triage(
+        from_bytes(text("W launcher starts 2 workers", traceback(f"ImportError: {message}", frames)))
+    )
+    found = {fact.name: fact.value for fact in verdict.facts}
+    assert (found.get("imported_from"), found.get("imported_above")) == (folder, above)

@@ -22,7 +22,7 @@ _LEAST_SECONDS, _MOST_SECONDS = 120, 90 * 86400
 def derived_facts(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
     """`step` and `total_steps` that a bar of training tells; `run_time` of the loop, else from the first
     line to the failure (`2 h 55 min`); `steps_left` and `time_left` (steps left × seconds a step); `whole_time` of both
-    and `time_to_ask`, with a margin, as Slurm wants it; `half_batch_size` and the `double_accumulation` that
+    and `time_to_ask`, with a margin, as Slurm wants it; `all_steps_done`, their number, where none is left; `half_batch_size` and the `double_accumulation` that
     keeps the batch of a step."""
     step, total = _of_bar(failure, known)
     if step is not None and total is not None and "step" not in known:
@@ -41,6 +41,8 @@ def derived_facts(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]
     if at is None or total is None:
         return
     left = _number(total) - _number(at)
+    if left == 0 < _number(total) and _in_last_epoch(known):
+        yield Fact("all_steps_done", _number(total), None, at.line, at.file)
     if left > 0:
         yield Fact("steps_left", left, "steps", at.line, at.file)
         each = known.get("seconds_per_step")
@@ -48,6 +50,12 @@ def derived_facts(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]
             yield Fact("time_left", spoken(left * one), None, each.line, each.file)
             if seconds is not None and seconds > _LEAST_SECONDS:
                 yield from _asked(seconds + left * one, each)
+
+
+def _in_last_epoch(known: Mapping[str, Fact]) -> bool:
+    """-> whether the end of a loop over steps may be the end of training; a loop of each epoch ends at each."""
+    epoch, total = known.get("epoch"), known.get("total_epochs")
+    return epoch is None or (total is not None and _number(epoch) >= _number(total))
 
 
 def _whole_of_bar(known: Mapping[str, Fact]) -> Iterator[Fact]:

@@ -181,6 +181,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     # derived_facts
     "run_time": Meaning("how long the loop or run had lasted at the failure", None, "2 h 55 min"),
     "steps_left": Meaning("remaining steps", "steps", "600 steps"),
+    "all_steps_done": Meaning("the number of steps of training, if all were done", None, "1288"),
     "time_left": Meaning("the time they would have taken", None, "3 h 10 min"),
     "whole_time": Meaning("how long the run takes from its start to its end", None, "17 h 17 min"),
     "time_to_ask": Meaning("a time limit with a margin, in sbatch's format", None, "20:00:00"),

@@ -94,7 +94,9 @@ def _imported_from(failure: Failure) -> Iterator[Fact]:
     folder = next(folders, None)
     if folder is not None and "<" not in folder:
         yield failure.fact("imported_from", folder)
-        yield failure.fact("imported_above", folder.removesuffix(root).rstrip("/") or ("/" if folder[0] == "/" else "."))
+        yield failure.fact(
+            "imported_above", folder.removesuffix(root).rstrip("/") or ("/" if folder[0] == "/" else ".")
+        )
 
 
 def _own(failure: Failure) -> list[str]:
