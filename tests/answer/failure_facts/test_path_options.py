@@ -59,3 +59,8 @@ def test_an_option_may_give_a_folder_above_it(
     found = told(engine, f"{printed}\n{RAISED.format(path='/data/coco/train/7.jpg')}")
     assert (found.get("folder_option"), found.get("folder_given")) == (option, folder)
     assert "path_option" not in found
+
+
+def test_a_path_that_the_code_writes_itself(engine: Engine) -> None:
+    raised = RAISED.format(path="runs/a/base.pt").replace("(where)", "('runs/a/base.pt')")
+    assert told(engine, raised)["path_in_code"] == "/job/train.py:9"

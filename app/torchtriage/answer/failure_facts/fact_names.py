@@ -118,6 +118,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "printed_shapes_line": Meaning("the last line that printed them", None, "40"),
     # path_options
     "path_option": Meaning("the option that gave the path in it, as the log printed it", None, "--resume"),
+    "path_in_code": Meaning("the user's line that writes that path itself", None, "train.py:17"),
     "folder_option": Meaning("the option that gave a folder above that path", None, "--data_root"),
     "folder_given": Meaning("that folder", None, "/data/coco"),
     # python_environment

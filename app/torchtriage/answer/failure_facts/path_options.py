@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.answer.failure_facts.frames import short_path
 from torchtriage.answer.failure_facts.printed_values import OF_A_CALL
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line
@@ -29,7 +30,8 @@ class _Option(NamedTuple):
 
 def path_options(failure: Failure) -> Iterator[Fact]:
     """`path_option` (`--resume`, `model.weights`), the option whose value is the path in the message; else
-    `folder_option`, one whose value is a folder above that path, and `folder_given`, that value."""
+    `path_in_code`, the user's line that writes that path itself; else `folder_option`, an option whose value is a folder
+    above that path, and `folder_given`, that value."""
     message = failure.raised.message[:_MESSAGE] if failure.raised else ""
     paths = _paths(message)
     lines = _lines(failure, message) if paths else []
@@ -38,6 +40,10 @@ def path_options(failure: Failure) -> Iterator[Fact]:
         if path in whole and (option := _option_of(path, lines, failure)):
             yield failure.fact("path_option", option.name, line=option.line)
             return
+    users = [frame for frame in reversed(failure.frames) if failure.is_users(frame)]
+    for frame in (frame for path in paths for frame in users if f'"{path}"' in frame.code.replace("'", '"')):
+        yield failure.fact("path_in_code", f"{short_path(frame.file)}:{frame.line}")
+        return
     for folder in (folder for path in paths for folder in _folders(path)):
         if folder in whole and (option := _option_of(folder, lines, failure)):
             yield failure.fact("folder_option", option.name, line=option.line)

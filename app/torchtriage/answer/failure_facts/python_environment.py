@@ -52,8 +52,8 @@ def missing_module(failure: Failure) -> Iterator[Fact]:
     """`module` that was not found; `package` by which pip installs it, where that is known, else `own_module` where a
     project of the user's own is likely: the module's first part is a folder above the script, or is called so;
     `own_root` is the folder that holds that. `damaged_package` is a package in which one file asks for another file
-    or name that is not there. `imported_from` is the folder out of which Python takes the package that lacks a module or
-    name (`/home/x/torch_npu`), `imported_above` the one above it, which is on the path."""
+    or name that is not there. `imported_from` is the folder out of which Python takes the package that lacks a module
+    or name (`/home/x/torch_npu`), `imported_above` the one above it, which is on the path."""
     yield from _damaged(failure)
     yield from _imported_from(failure)
     found = _MISSING.search(failure.raised.message if failure.raised else failure.finding.event.text)
