@@ -30,8 +30,8 @@ class _Option(NamedTuple):
 
 def path_options(failure: Failure) -> Iterator[Fact]:
     """`path_option` (`--resume`, `model.weights`), the option whose value is the path in the message; else
-    `path_in_code`, the user's line that writes that path itself; else `folder_option`, an option whose value is a folder
-    above that path, and `folder_given`, that value."""
+    `path_in_code`, the user's line that writes that path itself; else `folder_option`, an option whose value is a
+    folder above that path, and `folder_given`, that value."""
     message = failure.raised.message[:_MESSAGE] if failure.raised else ""
     paths = _paths(message)
     lines = _lines(failure, message) if paths else []
