@@ -64,3 +64,14 @@ def test_the_environment_in_which_a_package_is_built_is_not_the_jobs(engine: Eng
     for path in (build, overlay):
         lines = traceback("ModuleNotFoundError: No module named 'torch'", [(path, 512, "run_setup", "exec(code)")])
         assert "environment" not in facts(engine, lines)
+
+
+def test_a_command_behind_variables_is_of_the_environment_too(engine: Engine) -> None:
+    lines = traceback(
+        "ImportError: /opt/venv/lib/python3.10/site-packages/deepspeed/ops/lamb/fused_lamb_op.cpython-310-x86_64-linux-gnu.so: "
+        "undefined symbol: _ZN3c106detail14torchCheckFailEPKcS2_jRKSs",
+        [("/job/train.py", 3, "<module>", "engine, *_ = deepspeed.initialize(config=config)")],
+    )
+    answer = engine.triage(from_bytes(text("DeepSpeed info: version=0.17.2, git-hash=unknown", lines))).answer
+    assert answer is not None
+    assert (answer.steps[0].run or "").startswith("DS_BUILD_OPS=0 /opt/venv/bin/pip install ")
