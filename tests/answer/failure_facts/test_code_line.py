@@ -46,6 +46,13 @@ SITE = "/home/ada/miniconda3/envs/fit/lib/python3.11/site-packages"
         ("step(batch, 3)", "TypeError", "step() takes 1 positional argument but 2 were given", {"called": "step"}),
         ("a, b = model(x)", "ValueError", "too many values to unpack (expected 2)", {"target": "a, b", "source": "model(x)"}),
         ("for i, x in loader:", "ValueError", "not enough values to unpack (expected 2, got 1)", {"source": "loader"}),
+        (
+            "for i, (image, mask) in enumerate(loader):",
+            "ValueError",
+            "too many values to unpack (expected 2)",
+            {"target": "image, mask", "source": "loader", "items_of": "loader"},
+        ),
+        ("a, b = batch", "ValueError", "too many values to unpack (expected 2)", {"source": "batch", "items_of": None}),
         ("lr = float(row['lr'])", "ValueError", "could not convert string to float: 'n/a'", {"operand": "row['lr']"}),
         ("k = names.index(name)", "ValueError", "'cat' is not in list", {"collection": "names"}),
         ("assert n % world == 0, n", "AssertionError", "10", {"condition": "n % world == 0"}),

@@ -19,6 +19,7 @@ Rule = Callable[[Statement, re.Match[str]], Found]
 _NONE: frozenset[str] = frozenset()
 FILE_FUNCTIONS = "file-functions"  # the list of the vocabulary: names of functions that a file's path is passed to
 _RAISE = lazy_regex(r"raise\b|self\._(?:format_and_)?raise|$")
+_Names = ast.Tuple | ast.List  # what an unpacking fills
 _OF_LIBRARY = ("operand", "collection", "index", "condition", "target", "source")
 _NO_CALL = frozenset({"NameError", "UnboundLocalError", "AssertionError", "KeyboardInterrupt"})  # never of a call
 _OPERATORS: dict[str, type[ast.AST]] = {
@@ -31,8 +32,9 @@ _OPERATORS: dict[str, type[ast.AST]] = {
 def code_line(failure: Failure) -> Iterator[Fact]:
     """`operand` (the expression in the user's line that the message is about: `batch['ids']`) and `operand_type` (what
     it is, in the message's words: NoneType, list); `other_operand` and `other_type` beside an operator; `attribute`;
-    `collection`, `key` and `index` of a subscript; `condition` of an assertion; `target` and `source` of an unpacking;
-    `imported` (module of an import statement); `called` (the call in the user's line that failed, as `torch.load`)
+    `collection`, `key` and `index` of a subscript; `condition` of an assertion; `target` and `source` of an unpacking,
+    and `items_of` where a loop unpacks each item; `imported` (module of an import statement); `called` (the call in the
+    user's line that failed, as `torch.load`)
     and its first `argument`. Where the failing line is a library's, these are `library_operand`, `library_collection`,
     `library_index`, `library_condition`, `library_target` and `library_source`. A fact that the
     line does not tell for certain is left out. `code_names` are the variables in the line: `x, self.weight`;
@@ -348,18 +350,28 @@ def _entered(statement: Statement, found: re.Match[str]) -> Found:
 
 
 def _unpacked(statement: Statement, found: re.Match[str]) -> Found:
-    pairs: list[tuple[ast.AST, ast.AST]] = []
+    pairs: list[tuple[_Names, ast.expr, bool]] = []
     for node in statement.all(ast.Assign, ast.For, ast.AsyncFor, ast.comprehension):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Tuple, ast.List)):
-            pairs.append((node.targets[0], node.value))
+            pairs.append((node.targets[0], node.value, False))
         elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)) and isinstance(
             node.target, (ast.Tuple, ast.List)
         ):
-            pairs.append((node.target, node.iter))
+            pairs.append((node.target, node.iter, True))
     if len(pairs) != 1:
         return {}
-    target, source = pairs[0]
-    return {"target": (statement.source(target) or "").strip("()"), "source": statement.source(source)}
+    target, source, loop = pairs[0]
+    counted = _counted(source)
+    if loop and counted is not None and isinstance(target.elts[-1], (ast.Tuple, ast.List)):
+        target, source = target.elts[-1], counted  # enumerate gives its pair always, so the item in it failed
+    told = {"target": (statement.source(target) or "").strip("()"), "source": statement.source(source)}
+    return told | {"items_of": told["source"]} if loop else told
+
+
+def _counted(node: ast.expr) -> ast.expr | None:
+    """-> what `enumerate` is given."""
+    named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "enumerate"
+    return node.args[0] if isinstance(node, ast.Call) and named and node.args else None
 
 
 def _bad_call(statement: Statement, found: re.Match[str]) -> Found:

@@ -92,6 +92,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "condition": Meaning("the condition of the assertion", None, "x.dim() == 4"),
     "target": Meaning("the names on the left of the unpacking", None, "image, label"),
     "source": Meaning("what is unpacked", None, "sample"),
+    "items_of": Meaning("the same, if a loop unpacks each of its items", None, "train_loader"),
     "imported": Meaning("the module of the import statement", None, "flash_attn"),
     "called": Meaning("the call in the user's line that failed", None, "torch.load"),
     "argument": Meaning("its first argument", None, "args.resume"),
@@ -151,6 +152,15 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "cut_characters": Meaning("number of leading characters missing from the checkpoint's names", None, "7"),
     "cut_name": Meaning("one of them", None, "ist.0.weight"),
     "whole_name": Meaning("the full name", None, "layer_list.0.weight"),
+    # shape_differences
+    "mismatch_count": Meaning("number of weights whose shapes differ in checkpoint and model", None, "12"),
+    "mismatch_kinds": Meaning("number of different reasons, by the ratios of the sizes that differ", None, "2"),
+    "mismatch_examples": Meaning(
+        "a weight of each, with both shapes", None, "head.weight [1000, 768] against [21, 768]"
+    ),
+    "mismatch_axis": Meaning("the only dimension of the first of them that differs, counted from 0", None, "0"),
+    "saved_size": Meaning("its size there in the checkpoint", None, "8"),
+    "current_size": Meaning("its size there in the model", None, "16"),
     # run
     "launcher": Meaning("the launcher that started the processes", None, "torchrun"),
     "world_size": Meaning("number of ranks of the run", "ranks", "64 ranks"),

@@ -20,6 +20,7 @@ from torchtriage.answer.failure_facts.python_environment import missing_module, 
 from torchtriage.answer.failure_facts.rank_differences import rank_differences
 from torchtriage.answer.failure_facts.ranks import failing_rank, waiting_ranks
 from torchtriage.answer.failure_facts.run_at_failure import run_at_failure
+from torchtriage.answer.failure_facts.shape_differences import shape_differences
 from torchtriage.answer.failure_facts.size_arithmetic import size_arithmetic
 from torchtriage.domain.fact import Fact
 
@@ -38,6 +39,7 @@ KINDS: tuple[Callable[[Failure], Iterable[Fact]], ...] = (
     python_environment,
     rank_differences,
     weight_names,
+    shape_differences,
     gpu_memory,
     path_options,
 )
