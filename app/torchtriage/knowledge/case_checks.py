@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from typing import NamedTuple
 
 import re2
@@ -153,9 +154,15 @@ def _other_examples(case: Case) -> Iterator[tuple[Place, str]]:
 
 def _shown_together(case: Case) -> int:
     """-> how many steps can be shown at once: of two that want a fact known and unknown only one is."""
-    wanted = [step.when[0] for step in case.steps if len(step.when) == 1 and step.when[0].regex is None]
-    either = {one.fact for one in wanted if one.known} & {one.fact for one in wanted if not one.known}
-    return len(case.steps) - len(either)
+    asked = [[one for one in step.when if one.fact not in TEXTS] for step in case.steps]
+    facts = sorted({one.fact for conditions in asked for one in conditions if one.regex is None})
+    told = (dict(zip(facts, known, strict=True)) for known in product((True, False), repeat=len(facts)))
+    return max(sum(all(_may_hold(one, known) for one in conditions) for conditions in asked) for known in told)
+
+
+def _may_hold(condition: Condition, known: Mapping[str, bool]) -> bool:
+    wanted = condition.known if condition.regex is None else True
+    return known.get(condition.fact, wanted) == wanted
 
 
 def _words(case: Case) -> Iterator[tuple[Place, str]]:
