@@ -70,6 +70,9 @@ def test_a_seed_draws_the_same_and_each_fault_before_any_comes_again() -> None:
     once = draws(faults, PACKAGES, 61, 7)
     assert once == draws(faults, PACKAGES, 61, 7)
     assert once != draws(faults, PACKAGES, 61, 8)
+    needing = {fault.name for fault in LAUNCH_FAULTS if fault.needs}
+    assert needing
+    assert needing.isdisjoint(draw.fault.name for draw in draws(faults, {"2.13.0": set()}, 200, 7))
     assert {draw.fault.name for draw in once} >= {fault.name for fault in faults}
     assert all(draw.torch == "2.13.0" for draw in once if draw.fault.name == "new" or draw.launcher == "ray")
 

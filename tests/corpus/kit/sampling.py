@@ -86,7 +86,9 @@ def draws(faults: Sequence[JobFault], packages: dict[str, set[str]], count: int,
     """-> `count` draws, each fault once before any comes again. `packages` are those that each version of torch has
     beside it. The same arguments draw the same."""
     dice = random.Random(seed)
-    pool: list[JobFault | LaunchFault] = [*faults, *(fault for fault in LAUNCH_FAULTS if fault.command), *[WELL] * 8]
+    there = set().union(*packages.values())
+    launches = [fault for fault in LAUNCH_FAULTS if fault.command and (not fault.needs or fault.needs in there)]
+    pool: list[JobFault | LaunchFault] = [*faults, *launches, *[WELL] * 8]
     chosen: list[Draw] = []
     while len(chosen) < count:
         for fault in dice.sample(pool, len(pool)):
