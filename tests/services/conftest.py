@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.prepared import one_engine
+from tests.slack import FakeSlack, fake_slack
 from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.settings import Settings
 
@@ -16,6 +17,12 @@ from torchtriage.settings import Settings
 def shared_engine(migrated_sqlite: Path) -> Iterator[None]:
     with one_engine(migrated_sqlite):
         yield
+
+
+@pytest.fixture
+def slack() -> Iterator[FakeSlack]:
+    with fake_slack() as running:
+        yield running
 
 
 @pytest.fixture

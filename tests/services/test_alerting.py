@@ -21,7 +21,7 @@ from sqlalchemy import text
 
 from tests.http_server import Asked, Told, serving
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, upload
-from tests.slack import SECRET, TOKEN, FakeSlack, fake_slack, texts
+from tests.slack import SECRET, TOKEN, FakeSlack, texts
 from torchtriage.domain.group import GroupChange, GroupFilter, GroupStatus
 from torchtriage.domain.incident import Job
 from torchtriage.domain.notice import OutboxItem, SendState
@@ -48,12 +48,6 @@ RuntimeError: the frobnicator of layer 7 is out of tune
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60  # seconds, for a busy machine
 _numbers = itertools.count()
-
-
-@pytest.fixture
-def slack() -> Iterator[FakeSlack]:
-    with fake_slack() as running:
-        yield running
 
 
 def settings(folder: Path, database_url: str, slack: FakeSlack, **more: Any) -> Settings:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.services.logs import OUT_OF_MEMORY, upload
-from tests.slack import TOKEN, FakeSlack, fake_slack, texts
+from tests.slack import TOKEN, FakeSlack, texts
 from torchtriage.domain.group import GroupFilter
-from torchtriage.domain.incident import Incident, IncidentFilter, Job
+from torchtriage.domain.incident import Incident, IncidentFilter, Job, State
 from torchtriage.services import outbox
 from torchtriage.services.accept import accept
 from torchtriage.services.alerting import NODES
@@ -34,12 +34,6 @@ PEER = b"""step 1 loss 2.5
 HANGS = b"step 1 loss 2.5\nstep 2 loss 2.4\ntorchtriage watch: no output for 95 s (limit 90 s); reached 2\n"
 RUN: dict[str, Any] = {"job_id": "4711", "cluster": "blue", "user": "ann", "nodes": 2, "gpus": 8}
 FROM, TO = "2026-05-01T09:00:00Z", "2026-05-01T09:05:00Z"
-
-
-@pytest.fixture
-def slack() -> Iterator[FakeSlack]:
-    with fake_slack() as running:
-        yield running
 
 
 @pytest.fixture
@@ -161,7 +155,7 @@ def test_each_node_replaces_its_own_provisional_report(service: Service) -> None
 
 
 def test_a_verdict_that_a_report_overtook_is_made_anew(service: Service) -> None:
-    """The other node reports while the first one's log is triaged, and its place in the queue is taken."""
+    """The other node reports while the first one's log is triaged; the queue has the incident once more then."""
     first = accept(service, job(0), [upload(PEER)]).incident_id
     engine, came = service.triager, list[str]()
 
@@ -174,7 +168,9 @@ def test_a_verdict_that_a_report_overtook_is_made_anew(service: Service) -> None
 
     slow: Any = Slow()
     triage_incident(dataclasses.replace(service, triager=slow), first)
-    assert (came, read_incident(service, first).entry) == ([first], "cuda.oom")
+    assert (came, read_incident(service, first).state) == ([first], State.RECEIVED)
+    triage_incident(service, first)
+    assert read_incident(service, first).entry == "cuda.oom"
 
 
 def test_one_alert_tells_the_cause_that_the_second_node_knew(service: Service, slack: FakeSlack) -> None:

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, upload
-from tests.slack import TOKEN, FakeSlack, fake_slack, texts
+from tests.slack import TOKEN, FakeSlack, texts
 from torchtriage.domain.group import GroupFilter
 from torchtriage.domain.incident import Incident, Job, State
 from torchtriage.services import outbox
@@ -28,12 +28,6 @@ from torchtriage.storage.decisions import DecisionFilter
 
 HANGS = b"step 1 loss 2.5\nstep 2 loss 2.4\ntorchtriage watch: no output for 95 s (limit 90 s); reached 2\n"
 RUN: dict[str, Any] = {"job_id": "4711", "cluster": "blue", "user": "ann"}
-
-
-@pytest.fixture
-def slack() -> Iterator[FakeSlack]:
-    with fake_slack() as running:
-        yield running
 
 
 @pytest.fixture

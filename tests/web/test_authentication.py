@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -364,6 +365,18 @@ def test_who_may_not_read_is_told_of_a_repeat_no_more_than_its_state(guarded: Te
         told = guarded.post(place, content=OUT_OF_MEMORY, headers=token(guarded, *scopes))
         assert (told.status_code, told.json()["verdict"]) == (200, first.json()["verdict"])
     assert guarded.get(again.headers["location"], headers=reader).status_code == 200
+
+
+def test_a_sender_that_waits_for_another_node_reads_nothing_of_its_log(guarded: TestClient) -> None:
+    sender, reader = token(guarded, Scope.SUBMIT), token(guarded, Scope.READ)
+    place = "/api/v1/incidents?job_id=7&nodes=2&wait=60&node_rank="
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(guarded.post, f"{place}0", content=b"step 1 loss 2.5\n", headers=sender)
+        while not guarded.get("/api/v1/incidents", headers=reader).json()["items"]:
+            time.sleep(0.05)  # the second report is to find the first one there
+        assert set(guarded.post(f"{place}1", content=OUT_OF_MEMORY, headers=sender).json()) == {"id", "state"}
+        assert first.result().json() == {"id": "1", "state": "triaged"}
+    assert guarded.get("/api/v1/incidents/1", headers=reader).json()["verdict"]["root_cause"]["entry"] == "cuda.oom"
 
 
 def test_who_takes_an_incident_becomes_the_owner_of_its_group(guarded: TestClient) -> None:

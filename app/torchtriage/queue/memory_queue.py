@@ -24,6 +24,7 @@ class MemoryQueue:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="triage")
         self._large = ThreadPoolExecutor(places_of_large(threads), thread_name_prefix="triage-large")
         self._under_way: dict[str, Future[None]] = {}
+        self._again: dict[str, int] = {}  # put in while under way: the bytes of the log
         self._changing = threading.Lock()
         self._stopping = False
 
@@ -56,11 +57,18 @@ class MemoryQueue:
     def _submit(self, waiting: Sequence[tuple[str, int]]) -> None:
         for incident_id, size in waiting:
             with self._changing:
-                if self._stopping or incident_id in self._under_way:
+                if self._stopping:
+                    return
+                if incident_id in self._under_way:
+                    self._again[incident_id] = size  # the work may have looked for the last time
                     continue
                 pool = self._large if size >= LARGE else self._pool
                 future = self._under_way[incident_id] = pool.submit(self._work, incident_id)
             future.add_done_callback(partial(self._ended, incident_id))
 
     def _ended(self, incident_id: str, _: Future[None]) -> None:
-        self._under_way.pop(incident_id, None)
+        with self._changing:
+            self._under_way.pop(incident_id, None)
+            size = self._again.pop(incident_id, None)
+        if size is not None:
+            self._submit([(incident_id, size)])

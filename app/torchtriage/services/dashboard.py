@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import islice
 
 from sqlalchemy.orm import Session
 
@@ -63,11 +64,9 @@ def frequent_entries(service: Service, wanted: Range, most: int) -> tuple[tuple[
     """-> the entries that explained most failures received in these days, and how many each."""
     with service.database.reading() as session:
         totals = stored.by_cluster(session, wanted, None)
-    counts: Counter[str] = Counter()
-    for total in totals:
-        if total.outcome in FAILED and total.entry in service.knowledge.entries:
-            counts[total.entry] += total.count
-    return tuple((service.knowledge.entries[entry], count) for entry, count in counts.most_common(most))
+    causes, entries = _causes(total for total in totals if total.outcome in FAILED), service.knowledge.entries
+    named = ((entries[cause], count) for cause, count in causes.most_common() if cause in entries)
+    return tuple(islice(named, most))
 
 
 def _before(session: Session, wanted: Range, cluster: str | None, first: date | None) -> Before | None:
@@ -77,11 +76,17 @@ def _before(session: Session, wanted: Range, cluster: str | None, first: date | 
         return None
     days = Range(begin, wanted.first - timedelta(days=1))
     failed = [total for total in stored.by_cluster(session, days, cluster) if total.outcome in FAILED]
+    causes = _causes(failed)
+    lost = round(sum(total.gpu_hours for total in failed), 1)
+    return Before(days, causes.total(), lost, dict(causes))
+
+
+def _causes(failed: Iterable[Total]) -> Counter[str | None]:
+    """-> how many failures each entry explains, and None how many none does."""
     causes: Counter[str | None] = Counter()
     for total in failed:
         causes[total.entry] += total.count
-    lost = round(sum(total.gpu_hours for total in failed), 1)
-    return Before(days, causes.total(), lost, dict(causes))
+    return causes
 
 
 def unlikely_hosts(service: Service, wanted: Range, cluster: str | None) -> tuple[tuple[UnlikelyHost, ...], int]:

@@ -40,18 +40,15 @@ def triage_incident(service: Service, incident_id: str) -> None:
     Raises StorageUnavailable and Interrupted where it must be tried again later.
     """
     service.uploads.wait_until_few(_LONGEST_WAIT)
-    while True:
-        with service.claim_commits.coming():
-            claimed = service.claim_commits.put(incident_id, partial(_claim, service)).result()
-        if claimed is None:
-            return
-        if claimed.tries > triage_claims.MOST_TRIES:
-            _fail(service, incident_id, _LOST.format(triage_claims.MOST_TRIES))
-            return
-        with service.verdict_commits.coming():
-            _triage(service, incident_id, claimed)
-        if claimed.job.nodes is None:
-            return  # else another node may have reported meanwhile, which found this place in the queue taken
+    with service.claim_commits.coming():
+        claimed = service.claim_commits.put(incident_id, partial(_claim, service)).result()
+    if claimed is None:
+        return
+    if claimed.tries > triage_claims.MOST_TRIES:
+        _fail(service, incident_id, _LOST.format(triage_claims.MOST_TRIES))
+        return
+    with service.verdict_commits.coming():
+        _triage(service, incident_id, claimed)
 
 
 def _claim(service: Service, incident_ids: list[str]) -> list[Claimed | None]:

@@ -77,11 +77,11 @@ _WITHOUT_LOG = (
     .order_by(_INCIDENTS.c.number)
     .with_for_update(skip_locked=True)  # anyone who holds one does the same
 )
-_JOBS = table("procrastinate_jobs", column("queueing_lock"))  # a job that has ended is deleted
+_JOBS = table("procrastinate_jobs", column("queueing_lock"), column("status"))  # a job that has ended is deleted
 
 
 def waiting(session: Session, now: datetime) -> list[tuple[str, int]]:
-    """-> (id, bytes of the log) of the incidents that need triage, on Postgres of those that no job is about.
+    """-> (id, bytes of the log) of the incidents that need triage, on Postgres of those at which no job will look.
 
     First those whose triage was lost least often, so that one that takes the service down keeps no other waiting.
     """
@@ -92,7 +92,9 @@ def waiting(session: Session, now: datetime) -> list[tuple[str, int]]:
     query = query.order_by(IncidentRow.tries, IncidentRow.number)
     if session.get_bind().dialect.name == "postgresql":
         lock(session, "put what waits into the queue")
-        query = query.where(~exists().where(_JOBS.c.queueing_lock == cast(IncidentRow.number, Text)))
+        # One in hand counts only while it has the incident: a report may have come after it looked for the last time.
+        counts = or_(cast(_JOBS.c.status, Text) == "todo", IncidentRow.state == State.TRIAGING)
+        query = query.where(~exists().where(_JOBS.c.queueing_lock == cast(IncidentRow.number, Text), counts))
     return [(str(number), int(size)) for number, size in session.execute(query)]
 
 

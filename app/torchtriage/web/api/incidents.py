@@ -43,7 +43,7 @@ from torchtriage.web.security import refuse_cross_site
 
 router = APIRouter(prefix="/api/v1/incidents", tags=["incidents"])
 
-_BETWEEN_NODES = 0.5  # seconds between two looks whether another node has reported
+_BETWEEN_LOOKS = 0.5  # seconds between two looks at a run whose nodes report for themselves
 _QUERY = "torchtriage_query"  # in the scope of a request
 _FILE = {"type": "string", "format": "binary"}
 BODY: dict[str, Any] = {
@@ -97,7 +97,7 @@ async def submit(
     incident = await after_all_nodes(service, accepted.incident, query.wait)
     status = 200 if not accepted.new else 201 if incident.state.final else 202
     body = incident.as_dict(service.settings.base_url)
-    if (not accepted.new or accepted.incident.job.reports) and not caller.may(Scope.READ):  # has logs of others, too
+    if (not accepted.new or incident.job.reports) and not caller.may(Scope.READ):  # has logs of others, too
         body = {"id": incident.id, "state": incident.state}
     return Answer(body, status, {"Location": f"/api/v1/incidents/{incident.id}"})
 
@@ -197,13 +197,14 @@ def say(incident: str, said: FeedbackBody, service: ServiceDep, caller: Writer) 
 
 
 async def after_all_nodes(service: Service, incident: Incident, seconds: float) -> Incident:
-    """The same of a run whose nodes report for themselves, once all have; else as it is when the time is over."""
+    """The same; of a run whose nodes report for themselves once all have. Then it is looked at again and again: each
+    report has the incident triaged anew."""
+    if incident.job.nodes is None:
+        return await after_triage(service, incident, seconds)
     until = time.monotonic() + seconds
-    incident = await after_triage(service, incident, seconds)
     while (incident.job.awaits_nodes or not incident.state.final) and (left := until - time.monotonic()) > 0:
-        await asyncio.sleep(min(_BETWEEN_NODES, left))
+        await asyncio.sleep(min(_BETWEEN_LOOKS, left))
         incident = await to_thread.run_sync(incidents.read_incident, service, incident.id)
-        incident = await after_triage(service, incident, until - time.monotonic())
     return incident
 
 
