@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchtriage.answer import inconclusive
 from torchtriage.answer.action import advise, explained, not_known, nothing_failed
-from torchtriage.answer.answer_text import facts_said, said
+from torchtriage.answer.answer_text import facts_used, write_answer
 from torchtriage.answer.case_selection import is_general, knows_message, speaking_case, speaking_form
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.library_message import Printed, library_message, printed_by
@@ -207,8 +207,8 @@ class Engine:
         answer, form = verdict.answer, None
         if answer is not None:
             form = self.knowledge.form(answer.form)
-            answer = said(answer, root, entry, verdict.run.versions_inferred | verdict.run.versions, lang, form)
-            answer = replace(answer, facts=facts_said(answer, entry, verdict.facts, form))
+            answer = write_answer(answer, root, entry, verdict.run.versions_inferred | verdict.run.versions, lang, form)
+            answer = replace(answer, facts=facts_used(answer, entry, verdict.facts, form))
         action = advise(entry, root.words, _hosts_at_fault(root, answer), lang, answer, form)
         return replace(verdict, root_cause=root, action=action, answer=answer)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from torchtriage.answer import inconclusive
 from torchtriage.answer.action import advise, explained, not_known, nothing_failed
-from torchtriage.answer.answer_text import MOST_STEPS, said
+from torchtriage.answer.answer_text import MOST_STEPS, write_answer
 from torchtriage.answer.failure_facts.frames import short_path
 from torchtriage.answer.reasons import tell
 from torchtriage.domain.entry import Entry, KnowledgeBase, Language
@@ -70,7 +70,7 @@ def _answer(
     said without the log."""
     if entry is not None or root.entry is None:
         form = knowledge.form(stored.form) if stored else None
-        return said(stored or Answer(None, "", values=_values(root)), root, entry, versions, lang, form)
+        return write_answer(stored or Answer(None, "", values=_values(root)), root, entry, versions, lang, form)
     if stored is not None:
         return stored
     steps = (AnswerStep(fix.title, next(iter(fix.commands), None)) for fix in root.fixes[: MOST_STEPS - 1])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import re2
 
-from torchtriage.answer.answer_text import MOST_STEPS, said
+from torchtriage.answer.answer_text import MOST_STEPS, write_answer
 from torchtriage.answer.case_selection import TEXTS, holds_for_any_text
 from torchtriage.answer.templates import filled, optional_removed, slots
 from torchtriage.domain.entry import Case, Condition, Entry, Sign, Text
@@ -107,7 +107,7 @@ def _of_example(entry: Entry, number: int, verdict: Verdict) -> Iterator[Problem
         )
     form = case if entry.area == FORMS else None
     known = None if form else entry
-    chinese = said(answer, root, known, verdict.run.versions_inferred | verdict.run.versions, "zh", form)
+    chinese = write_answer(answer, root, known, verdict.run.versions_inferred | verdict.run.versions, "zh", form)
     own_chinese = filled(case.says.in_("zh"), answer.values) or ""
     yield from _expected(entry, number, (own, answer.says), (own_chinese, chinese.says))
     for place, step in enumerate(case.steps):

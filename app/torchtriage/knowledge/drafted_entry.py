@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from torchtriage.answer.answer_text import said
+from torchtriage.answer.answer_text import write_answer
 from torchtriage.answer.templates import filled
 from torchtriage.domain.draft import Draft, DraftCheck, DraftStep, FieldProblem
 from torchtriage.domain.entry import Entry, KnowledgeBase, Text
@@ -138,7 +138,7 @@ def _said(entry: Entry, verdict: Verdict) -> DraftCheck:
     case, answer, root = entry.cases[0], verdict.answer, verdict.root_cause
     if answer is None or root is None or answer.case != case.id or case.says.en == LEFT:
         return DraftCheck()
-    chinese = said(answer, root, entry, verdict.run.versions_inferred | verdict.run.versions, "zh")
+    chinese = write_answer(answer, root, entry, verdict.run.versions_inferred | verdict.run.versions, "zh")
     own = filled(case.says.zh, answer.values) if case.says.zh else None
     says = Text(filled(case.says.en, answer.values) or answer.says, own or "")
     both = zip_longest(answer.steps, chinese.steps)  # a slot that only one language fills leaves that step out

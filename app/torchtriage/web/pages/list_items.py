@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from torchtriage.answer.answer_text import said_shortly
+from torchtriage.answer.answer_text import first_sentence
 from torchtriage.answer.localized_verdict import title_of
 from torchtriage.domain.entry import KnowledgeBase, Language
 from torchtriage.domain.group import Group
@@ -68,7 +68,7 @@ def _incident(row: IncidentSummary, knowledge: KnowledgeBase, lang: Language) ->
     root, job = row.root, row.job
     entry = knowledge.entries.get(root.entry or "") if root else None
     title = title_of(root.entry, knowledge, lang, root.title) if root else None
-    says = said_shortly(row.answer.case, row.answer.values, entry, lang) if row.answer and root else None
+    says = first_sentence(row.answer.case, row.answer.values, entry, lang) if row.answer and root else None
     if says and title and says.rstrip(".。") == title.rstrip(".。"):
         says = None
     return IncidentItem(
