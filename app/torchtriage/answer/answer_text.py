@@ -9,6 +9,7 @@ from dataclasses import replace
 from torchtriage.answer import sentences
 from torchtriage.answer.commands import is_plain, run_line
 from torchtriage.answer.likeliest_cause import likeliest, shows
+from torchtriage.answer.named_log import named_log
 from torchtriage.answer.sentences import GeneralStep
 from torchtriage.answer.templates import filled, is_open, short, slots
 from torchtriage.answer.version_ranges import shown as version_shown
@@ -304,11 +305,14 @@ def _general_step(step: GeneralStep, do: str, values: Mapping[str, str]) -> Answ
 
 
 def _where_to_read(root: RootCause) -> dict[str, str]:
-    """-> the line and the file of the first evidence; `first_line` where next to nothing stands above it."""
+    """-> the line and the file of the first evidence, and the log file that it names; `first_line` where next to
+    nothing stands above it."""
     if not root.evidence:
         return {}
     first = root.evidence[0]
     at = {"line": str(first.line)}
+    if (path := named_log(first.text)) is not None:
+        at["named_log"] = path
     if first.file:
         return at | {"log": first.file}
     return at | ({"first_line": at["line"]} if first.line <= _FEW_ABOVE else {})

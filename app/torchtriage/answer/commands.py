@@ -14,7 +14,7 @@ from torchtriage.domain.host import host_name
 from torchtriage.lazy_regex import lazy_regex
 
 # The places that are quoted where they have to be.
-PATHS = frozenset({"path", "file", "script", "checkpoint", "folder", "other_path", "library_file"})
+PATHS = frozenset({"path", "file", "script", "checkpoint", "folder", "other_path", "library_file", "named_log"})
 # Commands that are whole: the engine made them of words that it knows.
 WHOLE = frozenset({"{advice_command}"})
 # Code that the vocabulary tells, not the log.

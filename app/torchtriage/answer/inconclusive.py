@@ -8,6 +8,7 @@ from dataclasses import replace
 from signal import Signals
 
 from torchtriage.answer.commands import run_line
+from torchtriage.answer.named_log import named_log
 from torchtriage.answer.templates import filled
 from torchtriage.causality.ending import Ending
 from torchtriage.domain.entry import Language
@@ -93,6 +94,7 @@ _WHOLE: _Words = (
     "Submit the run's complete output: standard output and standard error of all ranks.",
     "请提交完整的运行输出：所有 rank 的标准输出和标准错误。",
 )
+_NAMED_LOG: _Words = ("Read the log file that this line names, from its end.", "从末尾开始查看该行提到的日志文件。")
 _SEARCH: _Words = ("Search the knowledge base for the symptom.", "在知识库中按症状搜索。")
 _LATER: _Words = (
     "Check whether the run is still going; startup can be silent for minutes.",
@@ -116,6 +118,7 @@ def values_of(ending: Ending, run: RunFacts, known: Mapping[str, str], shown: Ca
         raw = " ".join(shown(line.text).split())
         text = raw if len(raw) <= _LONGEST else f"{raw[: _LONGEST - 3]}..."
         told |= {"line": line.number, "text": text.replace("`", "'"), "raw": shown(line.raw)[:400], "file": line.file}
+        told["named_log"] = named_log(raw)
     if (status := ending.status) is not None:
         signal = _signal(status)
         told |= {"exit_code": status, "signal": signal} if signal else {"plain_code": status}
@@ -161,7 +164,11 @@ def _steps(missing: str, values: Mapping[str, str]) -> list[tuple[_Words, str | 
     if missing in ("another-program", "no-run"):
         return [(_WHOLE, None)]
     if missing != "exit-status":
-        first = [(_LATER, None)] if missing in ("began", "stands-still") else []
+        first: list[tuple[_Words, str | None]] = []
+        if missing in ("began", "stands-still"):
+            first = [(_LATER, None)]
+        elif "named_log" in values and missing == "last-words":
+            first = [(_NAMED_LOG, run_line("tail -n 50 {named_log}", values))]
         return [*first, (_STREAM, None), (_RANKS, None), (_SCHEDULER, job)][:3]
     signal = values.get("signal", "")
     if signal in _KILLED:

@@ -188,8 +188,17 @@ AS_ADVISED = GeneralStep(
     ),
     "{advice_command}",
 )
+READ_NAMED_LOG = GeneralStep(
+    "named_log",
+    Text(
+        "Read the end of {named_log}, which line {line} names.",
+        "查看第 {line} 行提到的 {named_log} 的末尾。",
+    ),
+    "tail -n 50 {named_log}",
+)
 FIRST_STEPS = (
     AS_ADVISED,
+    READ_NAMED_LOG,
     GeneralStep(
         "raise_code",
         Text(
