@@ -117,7 +117,8 @@ def _tried(failure: Failure, facts: Iterable[Fact]) -> Iterator[Speaking | Silen
         return
     cases = match.entry.cases
     same = alike(failure.finding, failure.choice)
-    own, others = _hits([one for one in same if one.event.rank == same[0].event.rank], failure), _hits(same, failure)
+    own_rank = (same[0].event.rank, None)  # what a rank's compiler or loader prints bears no rank
+    own, others = _hits([one for one in same if one.event.rank in own_rank], failure), _hits(same, failure)
     values = Values(failure, failure.root.captured | {fact.name: fact.text for fact in facts})
     branches = [place for place, case in enumerate(cases) if not case.signs and case.when]
     last = [place for place, case in enumerate(cases) if not case.signs and not case.when]

@@ -169,3 +169,25 @@ def test_what_a_tensor_lacks_and_into_how_many_parts_it_must_go(engine: Engine) 
 )
 def test_whether_all_steps_were_done(engine: Engine, before: str, last: str, done: int | None) -> None:
     assert told(engine, before, last, RAISED).get("all_steps_done") == done
+
+
+@pytest.mark.parametrize(
+    ("below", "pid"),
+    [
+        ("[2026-10-01 01:17:14,554] [INFO] [launch.py:319:sigkill_handler] Killing subprocess 912333\n", 912333),
+        ("W0312 10:20:11.3 912300 api.py:897] Sending process 912333 closing signal SIGTERM\n", 912333),
+        ("[2026-10-01 01:17:14,554] [INFO] [launch.py:319:sigkill_handler] Killing subprocess 91233\n", None),
+        ("", None),
+    ],
+)
+def test_a_holder_of_memory_that_the_launcher_started_is_another_rank(
+    engine: Engine, below: str, pid: int | None
+) -> None:
+    raised = (
+        'Traceback (most recent call last):\n  File "/job/net.py", line 6, in forward\n    l = z.mul(2.0)\n'
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB. GPU 0 has a total capacity of 79.15 GiB "
+        "of which 944.56 MiB is free. Process 912333 has 61.20 GiB memory in use. Including non-PyTorch memory, this "
+        "process has 17.01 GiB memory in use. Of the allocated memory 15.80 GiB is allocated by PyTorch, and 612.00 MiB "
+        f"is reserved by PyTorch but unallocated.\n{below}"
+    )
+    assert told(engine, raised).get("other_rank_pid") == pid

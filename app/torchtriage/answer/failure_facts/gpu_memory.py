@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.domain.fact import Fact
+from torchtriage.lazy_regex import lazy_regex
 
 _UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _LARGE = 2**30  # bytes of one tensor: smaller ones are held by the hundred, and their multiples say nothing
 _ALMOST = 0.002
+_HOLDER = lazy_regex(r"\bProcess (\d{1,10}) has [\d.]+ [MG]iB memory in use")
+LAUNCHER_PROCESS_WORDS = "launcher-process-words"  # a list of the vocabulary
 
 
 def gpu_memory(failure: Failure) -> Iterator[Fact]:
@@ -18,7 +22,7 @@ def gpu_memory(failure: Failure) -> Iterator[Fact]:
     would hold it, were it one piece; `unused_percent`, what PyTorch's cache does not use; `short_by` how much more was
     asked for than was free, and `parts_needed`, into how many parts a tensor must be split to fit into that; of a full
     GPU, what others hold (`held_by_others`, `others_percent`) or how much more than its memory is allocated
-    (`beyond_capacity`)."""
+    (`beyond_capacity`); `other_rank_pid`, a process with memory on this GPU that this job's launcher started."""
     captured = failure.root.captured
     if (copies := _copies(captured)) is not None:
         yield failure.fact("copies_held", copies)
@@ -30,6 +34,8 @@ def gpu_memory(failure: Failure) -> Iterator[Fact]:
     yield from _shortage(failure, captured)
     for name, value in _holders(captured):
         yield failure.fact(name, value)
+    if (pid := _other_rank(failure)) is not None:
+        yield failure.fact("other_rank_pid", pid)
 
 
 def _shortage(failure: Failure, captured: Mapping[str, str]) -> Iterator[Fact]:
@@ -76,6 +82,15 @@ def _holders(captured: Mapping[str, str]) -> Iterator[tuple[str, str | int]]:
     if free is not None and others > 0:
         yield "held_by_others", f"{others / _UNITS['GiB']:.2f} GiB"
         yield "others_percent", round(100 * others / total)
+
+
+def _other_rank(failure: Failure) -> int | None:
+    """-> the process among those that the message names which the job's own launcher names too: another rank."""
+    words = failure.reading.matcher.patterns.vocabulary.words(LAUNCHER_PROCESS_WORDS)
+    for pid in _HOLDER.findall(failure.root.words):
+        if any(re.search(rf"{re.escape(word)}{pid}\b", failure.log) for word in words):
+            return int(pid)
+    return None
 
 
 def _size(captured: Mapping[str, str], name: str) -> float | None:
