@@ -56,6 +56,7 @@ SITE = "/home/ada/miniconda3/envs/fit/lib/python3.11/site-packages"
         ("lr = float(row['lr'])", "ValueError", "could not convert string to float: 'n/a'", {"operand": "row['lr']"}),
         ("k = names.index(name)", "ValueError", "'cat' is not in list", {"collection": "names"}),
         ("assert n % world == 0, n", "AssertionError", "10", {"condition": "n % world == 0"}),
+        ("assert speed >= args.least, \\", "AssertionError", "10", {"condition": "speed >= args.least"}),
         ("per_epoch = 400 // len(shard)", "ZeroDivisionError", "integer division or modulo by zero", {"operand": "len(shard)"}),
         ("with open(path) as file:", "FileNotFoundError", "[Errno 2] No such file or directory: 'a'", {"called": "open", "argument": "path"}),
         ("from apex.optimizers import FusedAdam", "ModuleNotFoundError", "No module named 'apex'", {"imported": "apex.optimizers"}),

@@ -53,7 +53,7 @@ class Statement:
 def parsed(code: str, marked: str = "") -> Statement | None:
     """-> the statement that a line is or begins, brackets closed and blocks filled; None where it makes no sense.
     `marked`: the part of it that Python underlined."""
-    code = code.strip()
+    code = code.strip().removesuffix("\\").rstrip()  # a backslash goes on in a line that no traceback quotes
     if not code or len(code) > LONGEST:
         return None
     for text in _repaired(code):
