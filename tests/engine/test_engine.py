@@ -214,6 +214,17 @@ def test_an_exception_raised_while_a_probe_was_answered_is_the_cause(engine: Eng
     assert verdict.root_cause.entry == "usage.python-error"
 
 
+def test_a_lookup_that_ends_the_program_is_the_failure(engine: Engine) -> None:
+    lookup = traceback(
+        "KeyError: 'total_iters'",
+        [("/job/megatron/training/checkpointing.py", 1715, "load_checkpoint", "iteration = state_dict['total_iters']")],
+    )
+    then = traceback("SystemExit", [("/job/megatron/training/checkpointing.py", 1719, "load_checkpoint", "sys.exit()")])
+    verdict = triage(engine, lookup, "", "During handling of the above exception, another exception occurred:", "", then)
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.entry == "checkpoint.resume-state"
+
+
 def test_a_run_that_recovered_is_healthy_and_its_attempt_is_listed(engine: Engine) -> None:
     verdict = triage(engine, BANNER, steps(range(2)), agent(-9, 0), steps(range(2), 20, 40), "training finished")
     assert verdict.outcome == "healthy"

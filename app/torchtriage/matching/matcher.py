@@ -197,8 +197,11 @@ class Matcher:
 
 def _is_failed_lookup(chain: tuple[Raised, ...], depth: int) -> bool:
     """-> whether an exception only answered a question (is the file there? the key?), and what was done then failed:
-    the next one of the chain was raised while this one was handled, and not by a `raise`."""
+    the next one of the chain was raised while this one was handled, and not by a `raise`. A program that ends for it
+    (SystemExit) did raise on purpose."""
     if depth + 1 >= len(chain) or chain[depth].type not in _LOOKUP_ERRORS or not chain[depth + 1].implicit:
+        return False
+    if chain[depth + 1].type == "SystemExit":
         return False
     frames = chain[depth + 1].frames
     return bool(frames) and bool(frames[-1].code) and not frames[-1].code.startswith("raise")
