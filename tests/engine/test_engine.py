@@ -220,7 +220,9 @@ def test_a_lookup_that_ends_the_program_is_the_failure(engine: Engine) -> None:
         [("/job/megatron/training/checkpointing.py", 1715, "load_checkpoint", "iteration = state_dict['total_iters']")],
     )
     then = traceback("SystemExit", [("/job/megatron/training/checkpointing.py", 1719, "load_checkpoint", "sys.exit()")])
-    verdict = triage(engine, lookup, "", "During handling of the above exception, another exception occurred:", "", then)
+    verdict = triage(
+        engine, lookup, "", "During handling of the above exception, another exception occurred:", "", then
+    )
     assert verdict.root_cause is not None
     assert verdict.root_cause.entry == "checkpoint.resume-state"
 
