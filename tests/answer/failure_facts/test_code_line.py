@@ -27,6 +27,13 @@ SITE = "/home/ada/miniconda3/envs/fit/lib/python3.11/site-packages"
         ("size = meta['size']", "TypeError", "'NoneType' object is not subscriptable", {"operand": "meta", "index": "'size'"}),
         ("loss = self.loss(out)", "TypeError", "'Tensor' object is not callable", {"operand": "self.loss"}),
         ("for x in self.rows():", "TypeError", "'NoneType' object is not iterable", {"operand": "self.rows()"}),
+        (
+            "if all(m['role'] == 'system' for m in inputs):",
+            "TypeError",
+            "'NoneType' object is not iterable",
+            {"operand": "inputs"},
+        ),
+        ("for i, x in enumerate(rows):", "TypeError", "'NoneType' object is not iterable", {"operand": "rows"}),
         ("if key in self.cache:", "TypeError", "argument of type 'NoneType' is not iterable", {"operand": "self.cache"}),
         (
             "return base * min(1.0, step / warmup)",
@@ -85,6 +92,7 @@ def test_of_several_calls_the_one_that_takes_a_path_failed() -> None:
         ("return a.shape[0] + b.shape[0]", "AttributeError", "'NoneType' object has no attribute 'shape'"),
         ("x = self.wte(ids) + self.wpe(ids.shape[1])", "IndexError", "index out of range in self"),
         ("y = left[i] + right[i]", "IndexError", "list index out of range"),
+        ("for g, p in zip(grads, params):", "TypeError", "'NoneType' object is not iterable"),
     ],
 )
 def test_where_two_may_have_failed_none_is_named(code: str, kind: str, message: str) -> None:

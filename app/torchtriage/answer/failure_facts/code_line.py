@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -248,13 +249,23 @@ def _iterated(statement: Statement, found: re.Match[str]) -> Found:
             nodes.append(node.value)
         elif isinstance(node, ast.Call) and node.args and _name(node.func) in _TAKES_ITERABLES:
             nodes.append(node.args[0])
-    return {"operand": _only(statement, nodes)}
+    return {"operand": _only(statement, itertools.chain.from_iterable(map(_walked, nodes)))}
+
+
+def _walked(node: ast.AST) -> list[ast.AST]:
+    """-> what must be iterable there: a generator expression, zip(a, b) or enumerate(a) never is None itself."""
+    if isinstance(node, (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
+        return [node.generators[0].iter]
+    if isinstance(node, ast.Call) and _name(node.func) in _NEVER_NONE and node.args:
+        return [inner for argument in node.args for inner in _walked(argument)]
+    return [node]
 
 
 def _unpacks(node: ast.AST) -> TypeGuard[ast.Assign]:
     return isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Tuple, ast.List))
 
 
+_NEVER_NONE = frozenset({"zip", "enumerate", "list", "tuple", "set", "sorted", "reversed", "iter"})
 _TAKES_ITERABLES = frozenset(
     {"list", "tuple", "set", "sorted", "sum", "enumerate", "iter", "max", "min", "any", "all", "dict", "join"}
 )
