@@ -93,6 +93,21 @@ def test_the_indented_lines_of_a_validation_error_belong_to_its_message() -> Non
     assert event.exception.message == f"1 validation error for ModelConfig\n{why}"
 
 
+def test_empty_lines_of_a_quoted_kernel_do_not_end_the_message() -> None:
+    kernel = [
+        "    pid = tl.program_id(0)",
+        "",
+        "    # keys",
+        "    offs = tl.arange(0, N)",
+        "           ^",
+        "",
+        "    later",
+    ]
+    (event,) = read([*traceback("triton.compiler.errors.CompilationError: at 9:11:"), *kernel])
+    assert event.exception is not None
+    assert event.exception.message.endswith("offs = tl.arange(0, N)\n           ^")
+
+
 def test_a_worker_processs_own_traceback_stands_before_the_one_that_carries_it() -> None:
     outer = traceback("KeyError: Caught KeyError in DataLoader worker process 0.")
     inner = ["Original " + traceback("KeyError: 'image'")[0], *traceback("KeyError: 'image'")[1:]]

@@ -250,7 +250,7 @@ class Tracebacks(Extractor):
             self._keep(stream)
             return self._bare(stream, line, text)
         ended = (
-            (stream.blank and not unfinished)
+            (stream.blank and not unfinished and not stream.within_source(text))
             or (grammar.LOG_LINE.match(text) and not grammar.QUOTED.match(text))
             or len(stream.message) >= LONGEST_MESSAGE
         )

@@ -41,6 +41,7 @@ MARKS = lazy_regex(r"^(?:[\s>*`\u2022-]|\d+[.)] ){1,12}")
 _NAME_OR_MARK = lazy_regex(r"[\w\s>*`\u2022-]")
 TWICE = lazy_regex(r"^((?:\w+\.)*\w*?(?:Error|Exception|Interrupt))\1+:?(?: :)? ?(.*)", re.S)
 GLUED = lazy_regex(r"^((?:\w+\.)*\w*?(?:Error|Exception))(?=[a-z'\"(\[])(.+)", re.S)
+SOURCE_PLACE = lazy_regex(r"at \d+:\d+:")  # Triton's message: place, the kernel's lines, a mark below the last one
 UNDERLINE = lazy_regex(r"[~^]+")  # below a line of code, the part of it that failed
 LIBRARY = lazy_regex(r"site-packages|dist-packages|/lib(?:64)?/python\d|^<frozen|^<string>|/torch/|\\lib\\")
 # KeyError                                  Traceback (most recent call last)

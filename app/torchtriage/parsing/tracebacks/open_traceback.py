@@ -151,6 +151,14 @@ class Stream:
             return True
         return not above.strip() or above.rstrip().endswith((":", ",")) or above[:1] in " \t" or len(self.message) > 1
 
+    def within_source(self, text: str) -> bool:
+        """-> whether a line is of the source that a compiler's message quotes: empty lines may stand in it."""
+        return (
+            text[:1] in (" ", "\t")
+            and bool(grammar.SOURCE_PLACE.fullmatch(self.message[0].strip()))
+            and not any(grammar.UNDERLINE.fullmatch(part.strip()) for part in self.message)
+        )
+
     @property
     def told(self) -> bool:
         """-> whether an exception was read; a parent's is none of the spawned process that it quotes."""
