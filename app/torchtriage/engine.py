@@ -15,7 +15,7 @@ from torchtriage.answer.answer_text import facts_used, write_answer
 from torchtriage.answer.case_selection import is_general, knows_message, speaking_case, speaking_form
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.library_message import Printed, library_message, printed_by
-from torchtriage.answer.failure_facts.lookup_tables import OPTIONS
+from torchtriage.answer.failure_facts.lookup_tables import FOR_STEPS
 from torchtriage.answer.failure_facts.registry import failure_facts
 from torchtriage.answer.rank_marks import timeline
 from torchtriage.answer.reasons import because_of, tell
@@ -187,8 +187,8 @@ class Engine:
         values = known | failure.root.captured | taken  # the nearer to the failure, the more it counts
         values |= dict.fromkeys(speaking.of_log if speaking else (), "")
         root = with_telling(failure.root, speaking.line, failure.shown) if speaking and speaking.line else failure.root
-        options = dict(self.knowledge.vocabulary.lists[OPTIONS].facts)  # for steps only: no line tells them
-        facts = tuple(fact for fact in facts if fact.name not in options)
+        for_steps = {name for table in FOR_STEPS for name, _ in self.knowledge.vocabulary.lists[table].facts}
+        facts = tuple(fact for fact in facts if fact.name not in for_steps)
         case = speaking.case.id if speaking else None
         pack = (speaking.case.pack or None) if speaking and not form else None
         answer = Answer(case, "", values=values, form=form.case.id if form else None, pack=pack)

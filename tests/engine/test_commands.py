@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.built_in import built_in_engine, built_in_knowledge
-from torchtriage.answer.commands import commands, filled, general, is_plain, run_line
+from torchtriage.answer.commands import commands, filled, general, is_plain, on_hosts, run_line
 from torchtriage.domain.host import exclusion, host_name
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
@@ -254,3 +254,35 @@ def test_a_host_that_another_line_names_is_not_left_out(engine: Engine) -> None:
         "slurmstepd: error: *** JOB 4711 ON gpu-001 CANCELLED AT 2026-05-01T09:11:00 ***\n"
     )
     assert engine.triage(from_bytes(log.encode())).action.exclude_hosts == ("gpu-014",)
+
+
+START = "srun -l --nodelist='{nodes}' --ntasks-per-node=1 bash -c {command}"
+
+
+@given(st.one_of(anything, st.just("gpu[01-04,07]")))
+def test_a_command_for_every_host_is_one_word_behind_what_starts_it(nodes: str) -> None:
+    run = """python -c "import torch; print('x')"; ls $(pwd)"""
+    told = on_hosts(run, START, {"nodes": nodes})
+    if told != run:
+        assert shlex.split(told) == ["srun", "-l", f"--nodelist={nodes}", "--ntasks-per-node=1", "bash", "-c", run]
+
+
+@pytest.mark.parametrize(
+    ("above", "begins"),
+    [
+        ("SLURM_JOB_ID=48123\nSLURM_JOB_NODELIST=gpu[01-04]\n", "srun -l --nodelist='gpu[01-04]' --ntasks-per-node=1 "),
+        ("srun: job 48123 has been allocated resources\n", "srun -l --nodelist=$(sacct -XnP -j 48123 -o NodeList) "),
+        ("SLURM_JOB_NODELIST=gpu01\n", "nvidia-smi "),  # one host
+        ("job id: 48123\n", "nvidia-smi "),  # of whichever scheduler
+    ],
+)
+def test_steps_for_every_host_of_a_slurm_job_are_started_by_srun(engine: Engine, above: str, begins: str) -> None:
+    frames = 'Traceback (most recent call last):\n  File "/job/train.py", line 40, in main\n    loss.backward()\n'
+    log = f"{above}step 300/1000 loss 2.1\n{frames}{ECC}"
+    verdict = engine.triage(from_bytes(log.encode()))
+    assert verdict.answer is not None
+    run = verdict.answer.steps[0].run
+    assert run is not None
+    assert run.startswith(begins)
+    assert ("--exclusive bash -c 'nvidia-smi " in run) == run.startswith("srun")
+    assert not {fact.name for fact in verdict.facts} & {"every_host", "every_whole_host"}

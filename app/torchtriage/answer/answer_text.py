@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from torchtriage.answer import sentences
-from torchtriage.answer.commands import is_plain, run_line
+from torchtriage.answer.commands import is_plain, on_hosts, run_line
 from torchtriage.answer.likeliest_cause import likeliest, shows
 from torchtriage.answer.named_log import named_log
 from torchtriage.answer.sentences import GeneralStep
@@ -333,7 +333,8 @@ def _steps(
         do = filled(step.do.in_(lang), values)
         if do is not None and all(_meets(condition, asked) for condition in step.when):
             begun = do if told else _begun(do)
-            told.append(AnswerStep(begun, _run(step.run, values) if step.run else None))
+            run = _run(step.run, values) if step.run else None
+            told.append(AnswerStep(begun, on_hosts(run, values.get(step.runs_on or ""), values) if run else None))
     return tuple(told[:MOST_STEPS])
 
 

@@ -17,6 +17,8 @@ from torchtriage.lazy_regex import lazy_regex
 PATHS = frozenset({"path", "file", "script", "checkpoint", "folder", "other_path", "library_file", "named_log"})
 # Commands that are whole: the engine made them of words that it knows.
 WHOLE = frozenset({"{advice_command}"})
+# The place for the whole command in a template that starts it elsewhere, at its end.
+_COMMAND = "{command}"
 # Code that the vocabulary tells, not the log.
 _CODE = frozenset({"local_rank_code", "unused_option"})
 # What entries leave room for in their commands.
@@ -27,6 +29,9 @@ _OF_HOSTS = frozenset({"host", "node", "master", "name"})
 _PLAIN = lazy_regex(r"(?![-=])[\w.:/@%+,=-]{1,253}", re.ASCII)
 # What a print above a line of Python may show of it: names, entries of them and sums, never a call.
 _SHOWN = frozenset({"code_names", "collection", "index", "operand", "argument"})
+# Hosts as Slurm writes them (`gpu[01-04,7]`), in single quotes only.
+_HOST_LIST = lazy_regex(r"[A-Za-z0-9][A-Za-z0-9_.,\[\]-]{0,1000}")
+_HOST_LISTS = frozenset({"nodes"})
 _EXPRESSION = lazy_regex(r"\w[\w.]{0,80}(?:\[[\w. +*-]{1,40}\])?(?: ?[-+*,] ?\w[\w.]{0,80}){0,4}", re.ASCII)
 _LONGEST_PATH = 1024  # characters
 _PLACE = lazy_regex(r"\{([a-z_]+)\}")
@@ -52,6 +57,13 @@ def run_line(template: str, values: Mapping[str, str]) -> str | None:
     if template in WHOLE:
         return values[template.strip("{}")]
     return _command(template, values)
+
+
+def on_hosts(command: str, start: str | None, values: Mapping[str, str]) -> str:
+    """-> the command as `start`, a template of the vocabulary, starts it on each host of the job; as it is where there
+    is no such template, or a value in it is not safe."""
+    started = run_line(start.replace(_COMMAND, ""), values) if start else None
+    return f"{started}{shlex.quote(command)}" if started is not None else command
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
@@ -83,6 +95,7 @@ def _command(template: str, values: Mapping[str, str]) -> str | None:
             word = (
                 (values[name] if name in _CODE else _word(name, values))
                 or (_shown(name, values) if shows else None)
+                or (_host_list(name, values) if f"'{place[0]}'" in template else None)
                 or (_path(values[name]) if name in PATHS and bare else None)
             )
             if word is None:
@@ -105,6 +118,10 @@ def _shown(name: str, values: Mapping[str, str]) -> str | None:
     """-> a part of the user's line as it can be printed above it."""
     value = values[name]
     return value if name in _SHOWN and _EXPRESSION.fullmatch(value) else None
+
+
+def _host_list(name: str, values: Mapping[str, str]) -> str | None:
+    return values[name] if name in _HOST_LISTS and _HOST_LIST.fullmatch(values[name]) else None
 
 
 def _path(path: str) -> str | None:

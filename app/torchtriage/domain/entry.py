@@ -113,11 +113,13 @@ class Step:
     """One thing to do, for this run: a sentence and, where there is one, the command. Both have slots (`{path}`).
 
     `when` as a case's; `run` is left out where a slot of it is not filled, the whole step where one of the sentence is.
+    `runs_on`: the fact that tells how `run` is started on each host of the job, where one host's answer is not enough.
     """
 
     do: Text
     run: str | None = None
     when: tuple[Condition, ...] = ()
+    runs_on: str | None = None
 
 
 @dataclass(frozen=True)

@@ -115,15 +115,26 @@ Conditions = dict[Annotated[str, Field(pattern=r"^[a-z_]+$")], bool | Filled]
 
 
 class StepForm(_Form):
-    """A sentence of at most 20 words, and a command that is shown where the log fills its slots. `when`: facts only."""
+    """A sentence of at most 20 words, and a command that is shown where the log fills its slots. `when`: facts only.
+
+    `runs_on`: the command has to run on each host of the job; a whole host is one with all its devices.
+    """
 
     en: Filled
     zh: Filled | None = None
     run: Filled | None = None
+    runs_on: Literal["every-host", "every-whole-host"] | None = None
     when: Conditions = {}
 
+    @model_validator(mode="after")
+    def _runs(self) -> StepForm:
+        if self.runs_on and (self.run is None or self.run.startswith("print(")):
+            raise ValueError("a step with `runs_on` needs a command of the shell in `run`")
+        return self
+
     def build(self) -> Step:
-        return Step(Text(self.en.strip(), (self.zh or "").strip()), self.run, _conditions(self.when))
+        runs_on = self.runs_on.replace("-", "_") if self.runs_on else None
+        return Step(Text(self.en.strip(), (self.zh or "").strip()), self.run, _conditions(self.when), runs_on)
 
 
 class WordingForm(SignForm):

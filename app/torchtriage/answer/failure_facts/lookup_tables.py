@@ -1,5 +1,5 @@
 """Facts from lookup tables of the vocabulary: the torch build that runs on a GPU, a framework's options for what an
-answer advises; facts in, facts out."""
+answer advises, how a command is started on each host; facts in, facts out."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.linear_regex import found_in, linear_regex
 
 OPTIONS = "framework-options"
-TABLES = ("looked-up-facts", OPTIONS)  # the lists: rows about facts, rows about the log
+HOSTS = "every-host-commands"
+FOR_STEPS = (OPTIONS, HOSTS)  # the lists whose facts no line of the log tells
+TABLES = ("looked-up-facts", HOSTS, OPTIONS)  # the lists: two with rows about facts, one with rows about the log
 _ASKED_FIRST = lazy_regex(r"\^([a-z_]+)=")  # the first fact that a row asks for
 
 
 def lookup_tables(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
-    """The facts that follow from the known ones by the rows of the list `looked-up-facts`, each with the line of the
-    first fact that its row asks for; then those that the traceback and the log show by the list `framework-options`. Of
-    several rows that tell the same fact the first counts."""
-    about_facts, about_log = map(failure.reading.matcher.patterns.vocabulary.patterns, TABLES)
+    """The facts that follow from the known ones by the rows of the lists `looked-up-facts` and `every-host-commands`,
+    each with the line of the first fact that its row asks for; then those that the traceback and the log show by the
+    list `framework-options`. Of several rows that tell the same fact the first counts."""
+    about_facts, about_hosts, about_log = map(failure.reading.matcher.patterns.vocabulary.patterns, TABLES)
     told = dict(known)
-    for row in about_facts:
+    for row in (*about_facts, *about_hosts):
         asked = _ASKED_FIRST.search(row.regex)
         source = told.get(asked[1]) if asked else None
         new = [(name, value) for name, value in row.tells if name not in told]
