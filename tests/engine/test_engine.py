@@ -227,6 +227,18 @@ def test_a_lookup_that_ends_the_program_is_the_failure(engine: Engine) -> None:
     assert verdict.root_cause.entry == "checkpoint.resume-state"
 
 
+def test_the_import_that_failed_is_the_cause_of_an_error_whose_raise_shows_its_last_line_alone(engine: Engine) -> None:
+    failed = "ImportError: /job/ops/_ext.cpython-36m-x86_64-linux-gnu.so: undefined symbol: _ZN3c105ErrorC1ENS_14SourceLocationERKSs"
+    probe = traceback(failed, [("/job/ops/utils.py", 20, "<module>", "import ops._ext as _ext")])
+    then = traceback(
+        "ImportError: Could not import the extension.\nSee the README",
+        [("/job/ops/utils.py", 24, "<module>", '"Could not import the extension.\\n"')],
+    )
+    verdict = triage(engine, probe, "", "During handling of the above exception, another exception occurred:", "", then)
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.entry == "cuda.mismatched-extension"
+
+
 def test_a_run_that_recovered_is_healthy_and_its_attempt_is_listed(engine: Engine) -> None:
     verdict = triage(engine, BANNER, steps(range(2)), agent(-9, 0), steps(range(2), 20, 40), "training finished")
     assert verdict.outcome == "healthy"

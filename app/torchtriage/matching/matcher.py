@@ -13,6 +13,7 @@ from torchtriage.evidence.collective_words import CollectiveWords
 from torchtriage.facts.document_signs import DocumentSigns
 from torchtriage.facts.ending_signs import EndingSigns
 from torchtriage.facts.line_facts import LineSigns
+from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.area_marks import AreaMarks, OwnJobs
 from torchtriage.matching.misspelled_exceptions import ExceptionNames
 from torchtriage.matching.near_matches import Near, NearSigns
@@ -29,6 +30,7 @@ _LINES_KEPT = 4096
 # …/distributed_c10d.py:93: UserWarning: … of Python's warnings module
 _WARNING = r"\.pyx?:\d{1,6}: (?:[\w.]*Warning): "
 _OF_LINES = frozenset({"line", "any"})
+_LITERAL = lazy_regex(r"""[rf]?["']([^"'\\\\{\n]{4,200})""")  # "Could not import the extension.\n"
 _NAME_WITHIN = 200  # characters of a text, in which its exception's name stands
 
 
@@ -198,13 +200,16 @@ class Matcher:
 def _is_failed_lookup(chain: tuple[Raised, ...], depth: int) -> bool:
     """-> whether an exception only answered a question (is the file there? the key?), and what was done then failed:
     the next one of the chain was raised while this one was handled, and not by a `raise`. A program that ends for it
-    (SystemExit) did raise on purpose."""
+    (SystemExit) did raise on purpose. Of a `raise` of several lines Python before 3.8 shows the last one, a part of the
+    message."""
     if depth + 1 >= len(chain) or chain[depth].type not in _LOOKUP_ERRORS or not chain[depth + 1].implicit:
         return False
-    if chain[depth + 1].type == "SystemExit":
+    then = chain[depth + 1]
+    if then.type == "SystemExit":
         return False
-    frames = chain[depth + 1].frames
-    return bool(frames) and bool(frames[-1].code) and not frames[-1].code.startswith("raise")
+    code = then.frames[-1].code if then.frames else ""
+    literal = _LITERAL.match(code)
+    return bool(code) and not code.startswith("raise") and not (literal and literal[1] in then.message)
 
 
 def frames_text(raised: Raised) -> str:
