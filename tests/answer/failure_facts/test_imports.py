@@ -66,6 +66,16 @@ def test_a_package_whose_own_files_do_not_fit_is_damaged(
     assert (verdict.answer.case == "files-of-two-releases") == damaged
 
 
+def test_who_asked_a_module_for_a_name_is_not_the_function_that_looks_it_up(engine: Engine) -> None:
+    frames = [
+        (f"{SITE}/ray/tune/logger.py", 24, "<module>", "np.bool9"),
+        (f"{SITE}/numpy/__init__.py", 410, "__getattr__", 'raise AttributeError("module {!r} has no attribute "'),
+    ]
+    lines = traceback("AttributeError: module 'numpy' has no attribute 'bool9'", frames)
+    verdict = engine.triage(from_bytes(text("W launcher starts 2 workers, world_size=2", lines)))
+    assert "damaged_package" not in {fact.name for fact in verdict.facts}
+
+
 @pytest.mark.parametrize(
     ("module", "file", "damaged"),
     [

@@ -78,7 +78,7 @@ def _damaged(failure: Failure) -> Iterator[Fact]:
     if raised is None or _CIRCULAR.search(raised.message):
         return
     found = _LACKS_NAME.search(raised.message) or _LACKS_MODULE.search(raised.message)
-    files = [frame.file for frame in raised.frames if not frame.file.startswith("<frozen ")]
+    files = [frame.file for frame in failure.asking_frames if not frame.file.startswith("<frozen ")]
     if found is not None and files and library_of(files[-1]) == found[1]:
         vocabulary = failure.reading.matcher.patterns.vocabulary
         yield failure.fact("damaged_package", package_of(vocabulary, found[1]) or found[1])
