@@ -48,6 +48,12 @@ def test_a_chain_keeps_the_first_raised_first() -> None:
     assert [raised.type for raised in event.chain] == ["KeyError", "RuntimeError"]
 
 
+def test_what_old_data_loaders_carry_in_their_own_exception_was_raised_first() -> None:
+    loader, worker = traceback("Exception: KeyError:"), traceback("KeyError: 'image'")
+    (event,) = read([*loader, *worker])
+    assert [raised.type for raised in event.chain] == ["KeyError", "Exception"]
+
+
 def test_of_a_chain_whose_exceptions_were_cut_off_the_frames_remain() -> None:
     connector = "During handling of the above exception, another exception occurred:"
     (event,) = read(["'LOCAL_RANK'", "", connector, "", *traceback("x")[1:-1]])

@@ -167,7 +167,10 @@ class Tracebacks(Extractor):
     def _head(self, stream: Stream, line: Line, text: str) -> bool:
         stream.quotes(text)  # on one line with the traceback, where a form took the line feeds away
         if stream.reading == "message":
-            stream.inner |= "Original Traceback" in text or "(RANK " in text or stream.spawned is not None
+            carried = grammar.CARRIED.fullmatch("".join(stream.message).strip())
+            stream.inner |= (
+                "Original Traceback" in text or "(RANK " in text or stream.spawned is not None or bool(carried)
+            )
             self._keep(stream)
             if not (stream.linked or stream.inner):
                 self._end(stream)

@@ -42,6 +42,8 @@ _NAME_OR_MARK = lazy_regex(r"[\w\s>*`\u2022-]")
 TWICE = lazy_regex(r"^((?:\w+\.)*\w*?(?:Error|Exception|Interrupt))\1+:?(?: :)? ?(.*)", re.S)
 GLUED = lazy_regex(r"^((?:\w+\.)*\w*?(?:Error|Exception))(?=[a-z'\"(\[])(.+)", re.S)
 SOURCE_PLACE = lazy_regex(r"at \d+:\d+:")  # Triton's message: place, the kernel's lines, a mark below the last one
+# Exception: KeyError:Traceback (most recent call last): torch's DataLoader before 1.2, of its worker's exception
+CARRIED = lazy_regex(r"[A-Z]\w*(?:Error|Exception):")
 UNDERLINE = lazy_regex(r"[~^]+")  # below a line of code, the part of it that failed
 LIBRARY = lazy_regex(r"site-packages|dist-packages|/lib(?:64)?/python\d|^<frozen|^<string>|/torch/|\\lib\\")
 # KeyError                                  Traceback (most recent call last)
