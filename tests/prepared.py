@@ -42,9 +42,9 @@ def one_engine(template: Path) -> Iterator[None]:
     """Every service that is opened meanwhile on the built-in knowledge alone shares one base, engine and search index.
     Where it has no SQLite file yet, it gets a copy of `template`, a migrated one."""
 
-    def load(folders: Iterable[Path], folder: Path) -> KnowledgeBase:
+    def load(folders: Iterable[Path], folder: Path, without: frozenset[Path] = frozenset()) -> KnowledgeBase:
         folders = list(folders)
-        return built_in_knowledge() if folders == [BUILT_IN] else cache.load(folders, folder)
+        return built_in_knowledge() if folders == [BUILT_IN] else cache.load(folders, folder, without)
 
     def engine(knowledge: KnowledgeBase, folder: Path) -> Engine:
         return built_in_engine() if knowledge is built_in_knowledge() else Engine(knowledge, folder)

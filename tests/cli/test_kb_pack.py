@@ -332,3 +332,46 @@ def test_the_signature_that_minisign_itself_made_is_taken() -> None:
         "QtKMXWyYcwdpZAlPF7tE2ENJkRd1ujvKjlj1m9RtHTBnZPa5WKU5uWRs5GoP5M/VqE81QFuMKI5k/SfNQUaOAA==\n",
         "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3",
     )
+
+
+def test_a_pack_that_does_not_load_any_more_stops_no_command(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(UNKNOWN)
+    theirs = home / "theirs@1-0"
+    (theirs / "x").mkdir(parents=True)
+    (theirs / "x" / "y.yaml").write_text("id: [")
+    (theirs / "pack.json").write_text(json.dumps({"name": "theirs", "version": "1"}))
+    assert main(["kb", "pack", "install", str(built(tmp_path))]) == 0  # another pack's fault is not its own
+    place = next(home.glob("ours@*"))
+    (place / "process").mkdir()
+    (place / "process" / "gone+later.yaml").write_text("adds_to: process.gone\nname: later\n")
+    capsys.readouterr()
+    assert main(["triage", "--json", str(log)]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["root_cause"]["entry"] == SOUND.entry  # what loads of the pack still explains
+    warnings = sorted(told.err.splitlines())
+    assert [line.partition(": left out, as it does not load: ")[0] for line in warnings] == [
+        "torchtriage: warning: pack ours 1.0.0",
+        "torchtriage: warning: pack theirs 1",
+    ]
+    assert "process/gone+later.yaml:1: " in warnings[0]
+    assert "x/y.yaml:" in warnings[1]
+    assert main(["kb", "check", SOUND.entry]) == 0
+    assert main(["kb", "pack", "remove", "theirs"]) == 0
+    capsys.readouterr()
+    assert main(["kb", "show", SOUND.entry]) == 0
+    assert "theirs" not in capsys.readouterr().err
+
+
+def test_own_folders_that_do_not_load_stop_a_command(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(UNKNOWN)
+    assert main(["kb", "pack", "install", str(built(tmp_path))]) == 0
+    own = source(tmp_path / "own", "id: [")
+    monkeypatch.setenv("TRIAGE_KNOWLEDGE_DIRS", str(own))
+    assert main(["triage", str(log)]) == 1
+    assert "ourdata/shard-too-short.yaml:2: " in capsys.readouterr().err

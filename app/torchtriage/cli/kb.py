@@ -59,13 +59,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _check(options: argparse.Namespace) -> int:
-    from torchtriage.cli.start_engine import folders
-    from torchtriage.knowledge import checks, loader
+    from torchtriage.cli.start_engine import folders, load_knowledge
+    from torchtriage.knowledge import checks
     from torchtriage.knowledge.cache import cache_folder
 
     if options.accept and not options.entries:
         raise BadInput("--accept needs the ENTRY whose sentences you have read")
-    knowledge = loader.load(folders())
+    knowledge = load_knowledge(fresh=True)
     known = {form.id: form for form in knowledge.forms} | knowledge.entries
     for name in options.entries:
         _entry(name, known)
@@ -82,7 +82,7 @@ def _check(options: argparse.Namespace) -> int:
     if options.accept:
         for name in options.entries:
             _accept(known[name], report.answers)
-        report = checks.check(loader.load(folders()), folders(), cache_folder(), options.entries)
+        report = checks.check(load_knowledge(fresh=True), folders(), cache_folder(), options.entries)
     for line in report.unproved if options.unproved else ():
         print(line)
     for warning in report.warnings:

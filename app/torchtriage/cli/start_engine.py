@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +21,7 @@ def folders() -> list[Path]:
     """-> the built-in knowledge base, the packs that are installed, then the folders of TRIAGE_KNOWLEDGE_DIRS."""
     from torchtriage.knowledge.folders import packs_in
 
-    built_in, *own = folders_of_files()
-    return [built_in, *packs_in(packs_home()), *own]
+    return _ordered(packs_in(packs_home()))
 
 
 def folders_of_files() -> list[Path]:
@@ -39,11 +39,25 @@ def packs_home() -> Path:
     return home_of_packs(Path(own) if own else default_data_dir(os.environ))
 
 
-def load_knowledge() -> KnowledgeBase:
-    """-> the knowledge base of these folders. Raises KnowledgeError."""
-    from torchtriage.knowledge.cache import cache_folder, load
+def load_knowledge(fresh: bool = False) -> KnowledgeBase:
+    """-> the knowledge base of these folders, without files of packs that do not load; standard error says which.
+    Where `fresh`, all files are parsed, and what only kb check refuses is not looked at. Raises KnowledgeError."""
+    from torchtriage.knowledge import cache, loader
+    from torchtriage.knowledge.folders import packs_in
+    from torchtriage.knowledge.sound_folders import load_sound
 
-    return load(folders(), cache_folder())
+    def parsed(folders: Sequence[Path], _: Path, without: frozenset[Path]) -> KnowledgeBase:
+        return loader.load(folders, without=without)
+
+    sound = load_sound(_ordered, packs_in(packs_home()), parsed if fresh else cache.load)
+    for line in sound.told:
+        print(f"torchtriage: warning: {line}", file=sys.stderr)
+    return sound.knowledge
+
+
+def _ordered(packs: Sequence[Path]) -> list[Path]:
+    built_in, *own = folders_of_files()
+    return [built_in, *packs, *own]
 
 
 def start_engine() -> Engine:

@@ -32,8 +32,9 @@ def cache_folder() -> Path:
     return (Path(home) if home else Path("~/.cache").expanduser()) / "torchtriage"
 
 
-def load(folders: Iterable[Path], cache: Path) -> KnowledgeBase:
-    """-> the knowledge base of `folders`, parsed once per content of their files and form of an entry.
+def load(folders: Iterable[Path], cache: Path, without: frozenset[Path] = frozenset()) -> KnowledgeBase:
+    """-> the knowledge base of `folders` but for the files that are `without`, parsed once per content of their files
+    and form of an entry.
 
     Raises KnowledgeError with all problems of all files, patterns that can't be compiled among them.
     """
@@ -41,7 +42,7 @@ def load(folders: Iterable[Path], cache: Path) -> KnowledgeBase:
     forms = b"".join(Path(str(module.__file__)).read_bytes() for module in (entry, vocabulary, line_forms))
     digest = hashlib.sha256(__version__.encode() + forms)
     problems: list[str] = []
-    for _, path in files(folders, problems):
+    for _, path in files(folders, problems, without):
         try:
             digest.update(str(path).encode() + path.read_bytes())
         except OSError as error:
@@ -52,7 +53,7 @@ def load(folders: Iterable[Path], cache: Path) -> KnowledgeBase:
     def parsed() -> KnowledgeBase:
         from torchtriage.knowledge import checks, loader
 
-        made = loader.load(folders)
+        made = loader.load(folders, without=without)
         # Those that are shipped were checked when they were made.
         problems = checks.refused(made, folders, cache) if folders != [BUILT_IN] else []
         if problems:

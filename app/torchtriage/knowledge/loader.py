@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -29,10 +29,15 @@ AREA_ROLES = "area-roles"  # the list that says which roles all entries of an ar
 F = TypeVar("F", bound=BaseModel)
 
 
-def load(folders: Iterable[Path] = (BUILT_IN,), beside: Mapping[str, Entry] | None = None) -> KnowledgeBase:
+def load(
+    folders: Iterable[Path] = (BUILT_IN,),
+    beside: Mapping[str, Entry] | None = None,
+    without: Collection[Path] = (),
+) -> KnowledgeBase:
     """Reads every `<area>/<name>.yaml`; an id in a later folder replaces the same id of an earlier one. A vocabulary's
     list and message forms in a later folder add to the built-in ones, which are always there; a file with
-    `adds_to` adds cases to an entry. `beside` are entries of folders that were read already.
+    `adds_to` adds cases to an entry. `beside` are entries of folders that were read already; files that are `without`
+    are not read.
 
     Raises KnowledgeError with all problems of all files.
     """
@@ -41,7 +46,7 @@ def load(folders: Iterable[Path] = (BUILT_IN,), beside: Mapping[str, Entry] | No
     folders = list(folders)
     packs = {folder: pack_of(folder) for folder in folders}
     read: list[tuple[Path, bytes]] = []
-    for folder, path in files(folders, problems):
+    for folder, path in files(folders, problems, without):
         try:
             source = path.read_bytes()
         except OSError as error:

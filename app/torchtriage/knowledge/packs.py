@@ -22,8 +22,9 @@ from torchtriage.domain.entry import Entry, KnowledgeBase
 from torchtriage.errors import BadInput, KnowledgeError, NotFound
 from torchtriage.knowledge import BUILT_IN, checks, loader
 from torchtriage.knowledge.added_cases import file_of, is_in_use, split_id
-from torchtriage.knowledge.cache import cache_folder, load
+from torchtriage.knowledge.cache import cache_folder
 from torchtriage.knowledge.folders import MANIFEST, packs_in
+from torchtriage.knowledge.sound_folders import load_sound
 from torchtriage.reading.unpack import Budget, Upload, unpack
 
 MOST_PACKED, MOST_UNPACKED = 8 << 20, 32 << 20  # bytes of an archive, and of what is in it
@@ -100,7 +101,7 @@ def install(files: Mapping[str, bytes], source: str, home: Path, beside: Sequenc
                 (aside / path).parent.mkdir(parents=True, exist_ok=True)
                 (aside / path).write_bytes(content)
             earlier = [folder for folder in packs_in(home) if folder.name.startswith(f"{pack.name}@")]
-            _check(pack, aside, [*beside, *(folder for folder in packs_in(home) if folder not in earlier)])
+            _check(pack, aside, beside, [folder for folder in packs_in(home) if folder not in earlier])
             place = home / f"{pack.name}@{pack.version}-{pack.digest.removeprefix('sha256:')[:12]}"
             if place not in earlier:
                 os.rename(aside, place)
@@ -135,10 +136,12 @@ def _drop(folder: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def _check(pack: Pack, folder: Path, beside: Sequence[Path]) -> None:
-    """Raises KnowledgeError for ids that are taken, and for what `kb check` would refuse."""
+def _check(pack: Pack, folder: Path, beside: Sequence[Path], packs: Sequence[Path] = ()) -> None:
+    """Raises KnowledgeError for ids that are taken, and for what `kb check` would refuse. What of the other `packs`
+    does not load is not looked at."""
     cache = cache_folder()
-    taken = load(beside, cache)
+    sound = load_sound(lambda added: [*beside, *added], packs)
+    taken = sound.knowledge
     clashes = [name for name in (*pack.entries, *pack.cases) if is_in_use(name, taken.entries)]
     if clashes:
         whose = _whose(taken, clashes[0])
@@ -149,7 +152,7 @@ def _check(pack: Pack, folder: Path, beside: Sequence[Path]) -> None:
     own = loader.load([folder], taken.entries)
     digest = f"sha256:{hashlib.sha256((taken.digest + own.digest).encode()).hexdigest()}"
     together = KnowledgeBase(own.entries, digest, taken.vocabulary, taken.forms)
-    folders, added = [*beside, folder], loader.added_by(folder)
+    folders, added = [*sound.folders, folder], loader.added_by(folder)
     problems = [problem for one in added if (problem := _misplaced(one, pack, taken))]
     if not problems and pack.entries:
         problems = checks.check(together, folders, cache, pack.entries).problems

@@ -29,10 +29,12 @@ class Look:
 
 
 class KnowledgeFolders:
-    """`paths` are the folders, the built-in one first; `last` is what was found when they were last looked at."""
+    """`paths` are the folders, the built-in one first, of which the files that are `without` are left out; `last` is
+    what was found when they were last looked at."""
 
-    def __init__(self, paths: Sequence[Path], used: KnowledgeBase) -> None:
+    def __init__(self, paths: Sequence[Path], used: KnowledgeBase, without: frozenset[Path] = frozenset()) -> None:
         self.paths = tuple(paths)
+        self._without = without
         self.last = Look()
         self._used = used
         self._seen: list[tuple[str, int, int]] = []
@@ -59,7 +61,7 @@ class KnowledgeFolders:
 
     def _loaded(self) -> Look:
         try:
-            fresh = load(self.paths, cache_folder())
+            fresh = load(self.paths, cache_folder(), self._without)
         except KnowledgeError as error:
             return Look(tuple(error.problems))
         if fresh.digest == self._used.digest:

@@ -10,54 +10,37 @@ import hashlib
 import logging
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 from torchtriage.domain.draft import StoredDraft
-from torchtriage.domain.entry import KnowledgeBase
-from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.added_cases import file_of
-from torchtriage.knowledge.cache import cache_folder
 from torchtriage.knowledge.drafted_entry import yaml_of
-from torchtriage.knowledge.folders import home_of_packs, pack_of, packs_in
+from torchtriage.knowledge.folders import home_of_packs, packs_in
+from torchtriage.knowledge.sound_folders import Load, Sound, load_sound
 from torchtriage.settings import Settings
 from torchtriage.storage import drafts
 from torchtriage.storage.database import Database
 
 log = logging.getLogger(__name__)
-Load = Callable[[Sequence[Path], Path], KnowledgeBase]
 
 
-def load_with_learned(settings: Settings, database: Database, load: Load) -> tuple[list[Path], KnowledgeBase]:
-    """-> the folders, and the knowledge base of all, packs and the entries that people wrote here included.
+def load_with_learned(settings: Settings, database: Database, load: Load) -> Sound:
+    """-> the knowledge base of all folders, packs and the entries that people wrote here included.
 
-    Where one of these does not load with this version, the others do, and the log says so. Raises KnowledgeError where
+    A file of these that does not load with this version is left out, and the log says so. Raises KnowledgeError where
     the operator's own folders do not load, StorageUnavailable.
     """
     packs = packs_in(home_of_packs(settings.data_dir))
     with database.reading() as session:
         learned = learned_folder(settings, drafts.applied(session))
-    added = [*packs, *([learned] if learned else [])]
-    folders = _ordered(settings, added)
-    try:
-        return folders, load(folders, cache_folder())
-    except KnowledgeError:
-        if not added:
-            raise
-    load(_ordered(settings, []), cache_folder())  # the operator's own
-    sound: list[Path] = []
-    for folder in added:
-        try:
-            load(_ordered(settings, [*sound, folder]), cache_folder())
-        except KnowledgeError as error:
-            what = "the entries that were written in the page" if folder == learned else f"pack {pack_of(folder)}"
-            log.error("cannot load %s, going on without: %s", what, error)
-        else:
-            sound.append(folder)
-    folders = _ordered(settings, sound)
-    return folders, load(folders, cache_folder())
+    sound = load_sound(partial(_ordered, settings), [*packs, *([learned] if learned else [])], load)
+    for line in sound.told:
+        log.error("%s", line)
+    return sound
 
 
 def _ordered(settings: Settings, added: Sequence[Path]) -> list[Path]:

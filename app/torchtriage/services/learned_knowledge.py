@@ -31,13 +31,16 @@ def adopt_learned(service: Service) -> bool:
         used = [path for path in service.folders.paths if path.parent in homes]
         if used == [*packs_in(packs), *([wanted] if wanted else [])]:
             return False
-        folders, knowledge = load_with_learned(service.settings, service.database, load)
+        sound = load_with_learned(service.settings, service.database, load)
+        knowledge = sound.knowledge
         if knowledge.digest == service.knowledge.digest:
             return False
         service.triager.use(knowledge)  # first: what is told of verdicts later must know their entries
-        service.knowledge, service.folders = knowledge, KnowledgeFolders(folders, knowledge)
+        service.knowledge, service.folders = knowledge, KnowledgeFolders(sound.folders, knowledge, sound.without)
         with service.database.reading() as session:
             if fingerprint_upgrade.left(session, service.knowledge_version):
                 service.settled.clear()
-    log.info("using the entries of %s", [path.name for path in folders if path.parent in homes] or "no pack or draft")
+    log.info(
+        "using the entries of %s", [path.name for path in sound.folders if path.parent in homes] or "no pack or draft"
+    )
     return True

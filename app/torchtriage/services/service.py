@@ -124,13 +124,14 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     blobs.check()
     blobs.incoming.sweep()
     database = Database(settings.database)
-    folders, knowledge = load_with_learned(settings, database, load)
+    sound = load_with_learned(settings, database, load)
+    knowledge = sound.knowledge
     triager = InProcesses(settings, knowledge) if settings.workers else InProcess(settings, knowledge)
     # The queue needs the service it works for, so the work looks the service up when it is called.
     holder: list[Service] = []
     heartbeats = Heartbeats()
     queue = _queue(settings, database, lambda incident_id: work(holder[0], incident_id), heartbeats)
-    known_folders = KnowledgeFolders(folders, knowledge)
+    known_folders = KnowledgeFolders(sound.folders, knowledge, sound.without)
     # For half of those under way where they have a thread until it is kept: the others keep the engines busy meanwhile.
     verdict_commits = GroupCommit[NewVerdict, bool](_GATHERING, 0.5 if database.is_sqlite else 1)
     service = Service(
