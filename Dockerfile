@@ -8,6 +8,7 @@ COPY requirements-image.lock ./
 RUN pip install --require-hashes --only-binary :all: -r requirements-image.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY app app
+COPY docs docs
 COPY knowledge_base knowledge_base
 COPY migrations migrations
 RUN pip install --no-deps --no-build-isolation .

@@ -12,7 +12,7 @@ from typing import Literal
 _PACKAGE = Path(__file__).resolve().parent
 
 
-def data_folder(name: Literal["knowledge_base", "migrations"]) -> Path:
+def data_folder(name: Literal["docs", "knowledge_base", "migrations"]) -> Path:
     """-> the folder. The package must be unpacked on a disk, as pip does it."""
     packaged = _PACKAGE / name
     return packaged if packaged.is_dir() else _PACKAGE.parents[1] / name

@@ -46,6 +46,15 @@ def put(client: TestClient, key: str, state: SendState, problem: str | None = No
             outbox.end(session, item, state, now, problem)
 
 
+def test_each_message_says_what_its_incident_is_about(client: TestClient) -> None:
+    service = service_of(client)
+    incident = accepted(service)
+    with service.database.transaction() as session:
+        outbox.put(session, Wanted("a", "new", "feishu", incident), datetime.now(UTC))
+    page = client.get("/alerts", headers=token(service, Scope.READ)).text
+    assert "ran out of memory" in page or "GiB" in page
+
+
 def test_each_message_says_whether_it_arrived(client: TestClient) -> None:
     put(client, "a", SendState.SENT)
     put(client, "b", SendState.FAILED, WHY)

@@ -40,6 +40,7 @@ def test_the_page_takes_the_last_good_run_of_the_job_by_itself(client: TestClien
     page = client.get(f"/incidents/{bad}/compare").text
     assert f'href="/incidents/{good}"' in page
     assert f'href="/incidents/{later}"' not in page
+    assert "A Python error in the script" in page or "labels" in page  # what happened then
     assert '<code translate="no">8</code>' in page
 
 

@@ -67,6 +67,24 @@ def test_what_cannot_be_kept_stands_in_the_form_again(client: TestClient, change
     assert SOUND.says_zh in page.text
 
 
+def test_a_value_that_the_example_does_not_show_is_told_at_the_sentence(client: TestClient) -> None:
+    typed = FORM | {"action": "check", "says_en": "Shard {shard} was short at step {step}.", "says_zh": ""}
+    page = client.post("/drafts", data=typed).text
+    told = "the example does not show {step}; add the line that does to the example, or leave it out"
+    assert re.search(rf'id="w-says_en"[^>]*><li>{re.escape(told)}</li></ul>', page)
+    assert re.search(r'id="w-example"[^>]*></ul>', page)
+    assert "示例里没有 {step}" in client.post("/drafts", data=typed, headers={"Accept-Language": "zh"}).text
+
+
+def test_what_the_log_tells_and_the_example_does_not_is_marked(client: TestClient) -> None:
+    incident = handed_in(client, UNKNOWN).rpartition("/")[2]
+    page = client.post("/drafts", data=FORM | {"action": "check", "incident": incident}).text
+    absent = re.findall(r'<div class="absent"><dt><button[^>]*data-slot="(\w+)"', page)
+    assert "step" in absent
+    assert not {"shard", "path", "where", "exception"} & {*absent}
+    assert "Dashed: not in the example" in page
+
+
 def test_the_second_of_two_editors_sees_both_versions(client: TestClient) -> None:
     client.post("/drafts", data=FORM | {"action": "save"})
     first = client.post("/drafts/1", data=FORM | {"action": "save", "revision": "1", "title_en": "Bob's <title>"})
@@ -108,11 +126,18 @@ def test_a_back_test_says_what_would_change_each_a_link(client: TestClient) -> N
     assert "Done: 1 incidents checked" in page
     assert f'href="{incident}"' in page
     assert "was changed since" not in page
-    client.post("/drafts/1", data=FORM | {"action": "save", "revision": "1", "retry": "once"})
+    assert "ends after 3005 records" in page  # what happened there
+    assert 'href="/drafts/1">Next: track or approve it' in page
+    moved(client, "track")
+    moved(client, "take-back")
+    assert "was changed since" not in client.get("/drafts/1/back-test").text  # nothing of its words was
+    assert "was changed since" not in client.get("/drafts/1").text
+    client.post("/drafts/1", data=FORM | {"action": "save", "revision": "3", "retry": "once"})
     assert "was changed since" in client.get("/drafts/1/back-test").text
+    assert "was changed since" in client.get("/drafts/1").text
     assert client.post("/drafts/1/back-test", data={"action": "cancel"}).status_code == 200
     assert client.post("/drafts/1/back-test", data={"action": "odd"}).status_code == 400
-    client.post("/drafts/1", data=FORM | {"action": "save", "revision": "2", "sign": "x(?=y)"})
+    client.post("/drafts/1", data=FORM | {"action": "save", "revision": "4", "sign": "x(?=y)"})
     refused = client.post("/api/v1/drafts/1/back-test")
     assert (refused.status_code, refused.json()["error"]["code"]) == (400, "bad_input")
     assert client.delete("/api/v1/drafts/1/back-test").status_code == 204
@@ -144,6 +169,9 @@ def test_a_draft_is_tracked_approved_retriaged_and_undone(client: TestClient) ->
     client.app.state.retriage_jobs.wait()  # type: ignore[attr-defined]
     client.post("/retriage", data={"action": "apply"})
     client.app.state.retriage_jobs.wait()  # type: ignore[attr-defined]
+    preview = client.get("/retriage").text
+    assert "ends after 3005 records" in preview or SAYS in preview
+    assert SOUND.title_en in preview
     assert SAYS in client.get(incident).text
     assert "Tracking only</li>" in (undone := moved(client, "undo"))
     assert 'aria-current="step">Tracking only' in undone
@@ -241,6 +269,8 @@ def test_a_case_is_added_to_an_entry_that_ships_and_taken_out_again(client: Test
     assert 'id="d-owner"' not in form
     kept = client.post("/drafts", data=CASE | {"action": "save", "incident": incident.rpartition("/")[2]}).text
     assert '<p class="count">No problems.</p>' in kept
+    assert "all cases of storage.output-path are checked first" in kept
+    assert 'data-whole="/api/v1/drafts/check?whole=true' in kept
     near = client.post(
         "/drafts",
         data=CASE | {"action": "check", "near_miss": "FileExistsError: [Errno 17] File exists: 'frobnicator.lock'"},

@@ -29,12 +29,12 @@ class ShownIn:
 
 @dataclass(frozen=True, slots=True)
 class BackTest:
-    """What a draft, as of `revision`, would change. The counts are of all: `explains` of failures without an entry (and
-    of logs that showed none, but no good end either), `takes` of those that another entry names today, `alarms` of
-    healthy runs, `beside` where the sign is there and the verdict stays. Of those whose entry stays, and which an added
-    case would answer, `refines` counts those without a case that knows their message, `overrides` those that such a
-    case answers today. The lists have the first of each. `changed` are the ids of all incidents but those of `beside`:
-    whose verdict would name another cause, or answer it otherwise.
+    """What a draft, as of `revision`, would change; `content` is a digest of its words then. The counts are of all:
+    `explains` of failures without an entry (and of logs that showed none, but no good end either), `takes` of those
+    that another entry names today, `alarms` of healthy runs, `beside` where the sign is there and the verdict stays. Of
+    those whose entry stays, and which an added case would answer, `refines` counts those without a case that knows
+    their message, `overrides` those that such a case answers today. The lists have the first of each. `changed` are the
+    ids of all incidents but those of `beside`: whose verdict would name another cause, or answer it otherwise.
     """
 
     stage: BackTestStage = BackTestStage.NONE
@@ -53,3 +53,4 @@ class BackTest:
     beside: tuple[ShownIn, ...] = ()
     changed: tuple[str, ...] = ()
     problem: str | None = None
+    content: str = ""

@@ -55,11 +55,12 @@ class FieldProblem:
 @dataclass(frozen=True, slots=True)
 class DraftCheck:
     """What the checks say of a draft. `says` and `steps` are what it would say about its example, None and none where
-    it does not speak of it."""
+    it does not speak of it; `known` are the slots that the example fills."""
 
     problems: tuple[FieldProblem, ...] = ()
     says: Text | None = None
     steps: tuple[Text, ...] = ()
+    known: tuple[str, ...] = ()
 
     @property
     def sound(self) -> bool:

@@ -231,11 +231,22 @@ def _always_before(first: Case, case: Case) -> bool:
     )
 
 
+def known_in(case: Case, verdict: Verdict) -> set[str]:
+    """-> the slots that the example of a case fills."""
+    values = verdict.answer.values if verdict.answer else {}
+    return {*values, *groups_of(case)}
+
+
+def unknown_slots(case: Case, verdict: Verdict) -> list[str]:
+    """-> the slots of a case's sentence that its example does not fill, as `{name}`."""
+    open_slots = slots(optional_removed(case.says.en)) - known_in(case, verdict)
+    return [f"{{{name}}}" for name in sorted(open_slots)]
+
+
 def _why_silent(case: Case, verdict: Verdict) -> str:
     """-> why a case does not speak of its example, where a slot is the reason; else nothing."""
-    values = verdict.answer.values if verdict.answer else {}
-    open_slots = slots(optional_removed(case.says.en)) - values.keys() - groups_of(case).keys()
-    return f"; {', '.join(f'{{{name}}}' for name in sorted(open_slots))} is not known there" if open_slots else ""
+    open_slots = unknown_slots(case, verdict)
+    return f"; {', '.join(open_slots)} is not known there" if open_slots else ""
 
 
 def _expected(entry: Entry, number: int, english: tuple[str, str], chinese: tuple[str, str]) -> Iterator[Problem]:

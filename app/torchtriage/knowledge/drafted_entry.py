@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
@@ -19,7 +19,7 @@ from torchtriage.domain.draft import Draft, DraftCheck, DraftStep, FieldProblem
 from torchtriage.domain.entry import Entry, KnowledgeBase, Text
 from torchtriage.domain.verdict import Verdict
 from torchtriage.knowledge.added_cases import file_of, is_case_id, split_id, with_cases
-from torchtriage.knowledge.case_checks import LEFT
+from torchtriage.knowledge.case_checks import LEFT, Problem, known_in, unknown_slots
 from torchtriage.knowledge.checks import problems_of, problems_of_added
 from torchtriage.knowledge.new_entry import block_text, case_name, is_entry_id, single_quoted
 from torchtriage.knowledge.schema import AddedCases, EntryForm
@@ -30,6 +30,7 @@ _ADVICE = {"no": "fix-first", "yes": "retry", "once": "retry"}
 _ONE_FIELD = {"id": "entry", "area": "entry", "kind": "kind", "owner": "owner", "examples": "near_miss"}
 _OF_CASE = {"sign": "sign", "search_in": "search_in", "example": "example", "retry": "retry", "source": "source"}
 _MISSING = "this is missing"
+_NOT_SHOWN = "the example does not show {name}; add the line that does to the example, or leave it out"
 _TAKEN = "an entry with this id exists already"
 _NO_CHINESE = "no Chinese yet; readers get the English"
 
@@ -118,19 +119,34 @@ def check_draft(
     together = with_entry(knowledge, entry)
     prove = partial(problems_of_added, whole=whole) if entry.addition else problems_of
     found, spoken = prove(together, entry, cache)
+    verdict = spoken.get((entry.id, _case(draft)))
+    missing = unknown_slots(entry.cases[0], verdict) if verdict and _is_its(entry, verdict) else []
+    problems += [FieldProblem("says_en", _NOT_SHOWN.format(name=name)) for name in missing]
+    problems += _at_fields(draft, found, _fields(problems), bool(missing))
+    checked = _said(entry, verdict) if verdict else DraftCheck()
+    known = known_in(entry.cases[0], verdict) if verdict and _is_its(entry, verdict) else ()
+    return replace(checked, problems=tuple(problems), known=tuple(sorted(known)))
+
+
+def _at_fields(draft: Draft, found: Iterable[Problem], told: set[str], silent: bool) -> Iterator[FieldProblem]:
+    """Yields problems of the entry's file at the fields of the form, of which `told` have one already. Where the case
+    is `silent`, it is told why it does not speak of its example."""
     for problem in found:
         field = _field(draft, problem.place)
-        if "expect" in problem.place:
+        if "expect" in problem.place or (silent and field == "example"):
             continue  # who reads the sentence in the page accepts it
         if problem.lesser and field.endswith(("_en", "_zh")):
             continue  # the Chinese that is missing, which is told already
         if problem.lesser and field == "near_miss":
-            problems.append(FieldProblem(field, "no near miss yet", True))
-        elif field not in _fields(problems) or LEFT not in problem.text:
-            text = problem.text.removeprefix(f"case {_case(draft)}: ")
-            problems.append(FieldProblem(field, text, problem.lesser))
-    verdict = spoken.get((entry.id, _case(draft)))
-    return replace(_said(entry, verdict) if verdict else DraftCheck(), problems=tuple(problems))
+            yield FieldProblem(field, "no near miss yet", True)
+        elif field not in told or LEFT not in problem.text:
+            yield FieldProblem(field, problem.text.removeprefix(f"case {_case(draft)}: "), problem.lesser)
+        told = {*told, field}
+
+
+def _is_its(entry: Entry, verdict: Verdict) -> bool:
+    """-> whether a verdict names the entry."""
+    return verdict.root_cause is not None and verdict.root_cause.entry == entry.id
 
 
 def _said(entry: Entry, verdict: Verdict) -> DraftCheck:

@@ -5,6 +5,7 @@ One at a time for a database. Its progress is stored there, so that every server
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 import uuid
@@ -17,11 +18,11 @@ from datetime import UTC, datetime, timedelta
 
 from torchtriage.answer.case_selection import knows_message
 from torchtriage.domain.back_test import BackTest, BackTestStage, ShownIn
-from torchtriage.domain.draft import Draft
+from torchtriage.domain.draft import Draft, StoredDraft
 from torchtriage.domain.entry import Entry
 from torchtriage.domain.json_form import fields_form, from_json_form
 from torchtriage.errors import BadInput, TriageError
-from torchtriage.knowledge.drafted_entry import rough_entry_of
+from torchtriage.knowledge.drafted_entry import rough_entry_of, yaml_of
 from torchtriage.services.drafts import check, read_draft
 from torchtriage.services.engine_runner import KnownRun, Tried
 from torchtriage.services.retriage import parts_of
@@ -73,7 +74,7 @@ class BackTestJobs:
             if other is not None:
                 raise BackTestRuns(f"the back-test of draft {other} is running; wait until it ends", draft=other)
             total = retriage_reads.count_triaged(session)
-            begun = BackTest(BackTestStage.RUNNING, by, stored.revision, total)
+            begun = BackTest(BackTestStage.RUNNING, by, stored.revision, total, content=content_of(stored.draft))
             back_tests.begin(session, draft_id, _noted(run, begun))
         self._doing = _Doing(self._service, entry, run, begun)
         self._doing.thread.start()
@@ -167,6 +168,18 @@ class _Doing:
         with suppress(StorageUnavailable), self._service.database.transaction(durable=False) as session:
             return back_tests.note(session, _noted(self._run, now))
         return True  # the database is away; the next note may get there
+
+
+def is_stale(test: BackTest, stored: StoredDraft) -> bool:
+    """-> whether the words of a draft have changed since its back-test; to track or approve it changes none."""
+    if test.stage is BackTestStage.NONE:
+        return False
+    return test.content != content_of(stored.draft) if test.content else test.revision != stored.revision
+
+
+def content_of(draft: Draft) -> str:
+    """-> a digest of the words of a draft."""
+    return hashlib.sha256(yaml_of(draft).encode()).hexdigest()[:16]
 
 
 def telling_cases(service: Service, entry: Entry) -> frozenset[str]:

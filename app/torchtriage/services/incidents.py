@@ -111,6 +111,12 @@ def read_incidents(service: Service, incident_ids: Sequence[str]) -> list[Incide
         return incidents.many(session, list(incident_ids[:MOST]))
 
 
+def read_summaries(service: Service, incident_ids: Sequence[str]) -> list[IncidentSummary]:
+    """-> the rows of those of the incidents that are there."""
+    with service.database.reading() as session:
+        return incident_summaries.many(session, incident_ids)
+
+
 def forget_incidents(service: Service, incident_ids: Sequence[str], by: str) -> int:
     """-> how many there were; what somebody else forgot meanwhile does not count."""
     done = 0

@@ -6,6 +6,7 @@ are not taken out by the database, as Postgres refuses to look into JSON that ho
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Row, select
@@ -18,7 +19,7 @@ from torchtriage.domain.json_form import from_json_form
 from torchtriage.errors import DamagedJson
 from torchtriage.storage import incident_list
 from torchtriage.storage.incidents import DAMAGED
-from torchtriage.storage.pagination import Page
+from torchtriage.storage.pagination import Page, number_of
 from torchtriage.storage.tables import GroupRow, IncidentRow
 
 _COLUMNS = (
@@ -42,10 +43,21 @@ def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | N
     """-> incidents that fit, the newest first; raises BadCursor."""
     page = incident_list.listed(session, wanted, limit, cursor)
     numbers = [found.number for found in page.items]
+    known = _known(session, numbers)
+    return Page(tuple(known[number] for number in numbers), page.next, page.previous)
+
+
+def many(session: Session, incident_ids: Sequence[str]) -> list[IncidentSummary]:
+    """-> those of the incidents that are there, in the order of the ids."""
+    numbers = [number_of(incident_id) for incident_id in incident_ids]
+    known = _known(session, numbers)
+    return [known[number] for number in dict.fromkeys(numbers) if number in known]
+
+
+def _known(session: Session, numbers: Sequence[int]) -> dict[int, IncidentSummary]:
     query = select(*_COLUMNS).join(GroupRow, IncidentRow.group_number == GroupRow.number, isouter=True)
     rows = session.connection().execute(query.where(IncidentRow.number.in_(numbers))).all()
-    known = {row.number: _summary(row) for row in rows}
-    return Page(tuple(known[number] for number in numbers), page.next, page.previous)
+    return {row.number: _summary(row) for row in rows}
 
 
 def _summary(row: Row[Any]) -> IncidentSummary:

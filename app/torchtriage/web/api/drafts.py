@@ -76,6 +76,9 @@ class CheckQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     lang: Language = Field("en", description="The language of the messages")
+    whole: bool = Field(
+        False, description="Also prove the other cases of the entry that a case is added to, as an approval does"
+    )
 
 
 class ProblemForm(BaseModel):
@@ -88,11 +91,13 @@ class ProblemForm(BaseModel):
 
 
 class CheckForm(BaseModel):
-    """`says` and `steps` are what the draft says about its example; null and empty where it does not speak of it."""
+    """`says` and `steps` are what the draft says about its example; null and empty where it does not speak of it.
+    `known` are the slots that the example fills."""
 
     problems: list[ProblemForm]
     says: Text | None
     steps: list[Text]
+    known: list[str]
 
 
 BackTestForm = model_of("BackTestForm", BackTest)
@@ -123,7 +128,7 @@ def create_draft(body: NewDraftBody, service: ServiceDep, caller: Writer) -> Res
 @router.post("/check", responses={200: {"model": CheckForm}, **error_responses(413, 422)})
 def check_draft(body: DraftBody, query: Annotated[CheckQuery, Query()], service: ServiceDep, _: Writer) -> Response:
     """Check a draft by the rules of `torchtriage kb check`, each problem at its field. Nothing is kept."""
-    checked = drafts.check(service, body.draft())
+    checked = drafts.check(service, body.draft(), query.whole)
     return Answer(fields_form(checked) | {"problems": _problems(checked, query.lang)})
 
 

@@ -25,6 +25,7 @@ from torchtriage.web.pages import (
     filter_values,
     group,
     groups,
+    guides,
     home,
     hosts,
     incident,
@@ -51,7 +52,7 @@ router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_s
 # Some addresses have a name where others have an id, so an order that matters: lists before their items.
 _PARTS = (home, incidents, exports, filter_values, bulk, compare, incident, log, log_download, groups, group,
           unexplained, drafts, dashboard, decisions, alerts, hosts, retriage, settings, api_reference, palette,
-          connect)  # fmt: skip
+          connect, guides)  # fmt: skip
 for _part in (*_PARTS, knowledge, entry):
     router.include_router(_part.router, dependencies=[Depends(needs(Permission.READ))])
 router.include_router(login.router)

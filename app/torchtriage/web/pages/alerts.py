@@ -13,6 +13,7 @@ from torchtriage.services.outbox import count_outbox, list_outbox, send_again
 from torchtriage.web.authentication import Writer
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.pages.groups import Choice
+from torchtriage.web.pages.list_items import IncidentItem, rows_of
 from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.translations import catalogue
 from torchtriage.web.pages.urls import address, value
@@ -31,10 +32,12 @@ class AlertLine:
 
 @dataclass(frozen=True, slots=True)
 class AlertsPage:
-    """`states` are links to the messages of one state, each with how many there are in `counts`; `channels` are where
-    this service sends to; `kept_days` is for how long what ended is known; `newer` and `older` are addresses."""
+    """`rows` are the incidents that they are about, `states` links to the messages of one state, each with how many
+    there are in `counts`; `channels` are where this service sends to; `kept_days` is for how long what ended is known;
+    `newer` and `older` are addresses."""
 
     items: tuple[AlertLine, ...]
+    rows: dict[str, IncidentItem]
     states: tuple[Choice, ...]
     counts: dict[str, int]
     channels: tuple[str, ...]
@@ -55,6 +58,7 @@ def show(request: Request, service: ServiceDep) -> Response:
     names = ("", SendState.SENT, SendState.READY, SendState.WAITING, SendState.FAILED)
     page = AlertsPage(
         items=tuple(AlertLine(item, _kind(item)) for item in found.items),
+        rows=rows_of(request, service, [item.incident for item in found.items if item.incident]),
         states=tuple(
             Choice(name or "all", address("/alerts", {"state": name}), name == (state or "")) for name in names
         ),

@@ -15,6 +15,7 @@ from torchtriage.services.compare_runs import compare_runs, last_good
 from torchtriage.services.incidents import read_incident
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.pages.language import language
+from torchtriage.web.pages.list_items import IncidentItem, incident_items
 from torchtriage.web.pages.log_window import LogPiece, excerpt
 from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.urls import value
@@ -26,7 +27,7 @@ router = APIRouter()
 class ComparePage:
     """`asked` is what was typed as the other incident; `problem` says why that cannot be compared. `changes` are by
     kind; `words` are the headings, `names` what a name of a change is in the reader's language, where it is no log's
-    own."""
+    own; `rows` say what happened in both."""
 
     incident: Incident
     other: Incident | None
@@ -37,6 +38,7 @@ class ComparePage:
     words: dict[str, str]
     names: dict[str, str]
     log: LogPiece
+    rows: dict[str, IncidentItem]
 
 
 @router.get("/incidents/{incident_id}/compare")
@@ -51,9 +53,10 @@ def compare(request: Request, service: ServiceDep, incident_id: str) -> Response
             problem = error
     changes = groupby(comparison.changes if comparison else (), key=lambda change: change.kind)
     chinese = language(request) == "zh"
+    rows = incident_items([one for one in (other, incident) if one], service.knowledge, language(request))
     page = ComparePage(
         incident, other, asked, problem, comparison, tuple((kind, tuple(found)) for kind, found in changes),
         {name: pair[chinese] for name, pair in WORDS.items()}, {name: pair[chinese] for name, pair in NAMES.items()},
-        excerpt(service, incident, None),
+        excerpt(service, incident, None), {item.id: item for item in rows},
     )  # fmt: skip
     return render(request, "compare.html", page)

@@ -24,6 +24,7 @@ from torchtriage.services.service import Service
 from torchtriage.web.authentication import Admin
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.pages.groups import Choice
+from torchtriage.web.pages.guides import guide_page
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.relative_time import ago
 from torchtriage.web.pages.rendering import render
@@ -44,13 +45,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ConnectPage:
-    """`kind` is what reports come from; `more` are pages of docs/; `report` is the newest from there, None where none
-    has arrived. `guarded`: a token is needed; `secret` is one that was made just now, which nobody sees again."""
+    """`kind` is what reports come from; `more` are pages of docs/, by name and title; `report` is the newest from
+    there, None where none has arrived. `guarded`: a token is needed; `secret` is one made just now, which nobody sees
+    again."""
 
     kind: str
     kinds: tuple[Choice, ...]
     steps: tuple[Step, ...]
-    more: tuple[str, ...]
+    more: tuple[tuple[str, str], ...]
     report: Report | None
     lit: frozenset[str]
     guarded: bool
@@ -92,7 +94,7 @@ def _page(service: Service, lang: Language, kind: str, secret: str | None = None
         steps=tuple(
             Step(Text(step["en"], step["zh"]).in_(lang), _command(step["run"], filled)) for step in told["steps"]
         ),
-        more=tuple(told["more"]),
+        more=tuple((name, guide_page(name).title) for name in told["more"]),
         report=reports.get(kind),
         lit=frozenset(reports),
         guarded=guarded,

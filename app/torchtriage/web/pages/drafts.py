@@ -22,6 +22,7 @@ from torchtriage.knowledge.drafted_entry import yaml_of
 from torchtriage.knowledge.git_patch import new_file_patch
 from torchtriage.knowledge.new_entry import is_entry_id
 from torchtriage.services import drafts
+from torchtriage.services.back_test import KINDS, is_stale
 from torchtriage.services.draft_approval import (
     can_undo,
     history_of,
@@ -40,6 +41,7 @@ from torchtriage.web.pages.audit_log import ChangeLine, change_lines
 from torchtriage.web.pages.draft_form import LONGEST, Differing, differing, draft_of_form, values_of
 from torchtriage.web.pages.form_data import read_form
 from torchtriage.web.pages.language import language
+from torchtriage.web.pages.list_items import IncidentItem, rows_of
 from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.urls import value
 
@@ -57,13 +59,15 @@ class DraftsPage:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What became of a stored draft. `others`: somebody else than who asks must approve. `retriage` counts the
-    incidents that a retriage would look at; `undoes` says that the last change can be undone."""
+    """What became of a stored draft. `others`: somebody else than who asks must approve. `stale`: it was changed since
+    its back-test. `retriage` counts the incidents that a retriage would look at; `undoes` says that the last change can
+    be undone."""
 
     sound: bool
     others: bool
     tracking: BackTest
     tested: BackTest
+    stale: bool
     retriage: int
     history: tuple[ChangeLine, ...]
     undoes: bool
@@ -93,6 +97,11 @@ class DraftPage:
         return dict(found)
 
     @property
+    def more_steps(self) -> bool:
+        """Whether a step behind the first is typed."""
+        return any(text for name, text in self.values.items() if name.startswith(("step2_", "step3_")))
+
+    @property
     def says(self) -> Text | None:
         return self.checked.says if self.checked else None
 
@@ -100,12 +109,13 @@ class DraftPage:
 @dataclass(frozen=True, slots=True)
 class BackTestPage:
     """How far a draft's back-test is; `titles` are those of the entries that are named, `stale` says that the draft was
-    changed since."""
+    changed since; `rows` are the incidents that are shown and still there."""
 
     stored: StoredDraft
     test: BackTest
     titles: dict[str, str]
     stale: bool
+    rows: dict[str, IncidentItem]
 
 
 @router.get("/drafts")
@@ -209,7 +219,7 @@ def back_test(request: Request, service: ServiceDep, back_tests: BackTestsDep, d
     stored, test = drafts.read_draft(service, draft_id), back_tests.progress(draft_id)
     named = {shown.entry for shown in (*test.takes, *test.refines, *test.overrides, *test.beside) if shown.entry}
     titles = {entry: title_of(entry, service.knowledge, language(request)) or entry for entry in named}
-    page = BackTestPage(stored, test, titles, test.revision != stored.revision)
+    page = BackTestPage(stored, test, titles, is_stale(test, stored), rows_of(request, service, _shown_ids(test)))
     return render(request, "back_test.html", page)
 
 
@@ -226,6 +236,10 @@ def run_back_test(
         case _:
             raise BadInput("the action must be start or cancel")
     return RedirectResponse(f"/drafts/{draft_id}/back-test", HTTPStatus.SEE_OTHER)
+
+
+def _shown_ids(test: BackTest) -> list[str]:
+    return [shown.incident_id for kind in KINDS for shown in getattr(test, kind)]
 
 
 def _file_name(stored: StoredDraft) -> str:
@@ -276,6 +290,7 @@ def _stage(
         others=not may_approve(service, stored, caller.name),
         tracking=tracking,
         tested=tested,
+        stale=is_stale(tested, stored),
         retriage=len(to_retriage(service, stored, tested, tracking)),
         history=change_lines(history, language(request)),
         undoes=bool(history) and can_undo(history[0]),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+
+from fastapi import Request
 
 from torchtriage.answer.answer_text import first_sentence
 from torchtriage.answer.localized_verdict import title_of
@@ -12,6 +14,9 @@ from torchtriage.domain.entry import KnowledgeBase, Language
 from torchtriage.domain.group import Group
 from torchtriage.domain.incident import Incident
 from torchtriage.domain.incident_summary import IncidentSummary, summary_of
+from torchtriage.services.incidents import read_summaries
+from torchtriage.services.service import Service
+from torchtriage.web.pages.language import language
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,12 @@ def incident_items(
 ) -> tuple[IncidentItem, ...]:
     rows = (found if isinstance(found, IncidentSummary) else summary_of(found) for found in incidents)
     return tuple(_incident(row, knowledge, lang) for row in rows)
+
+
+def rows_of(request: Request, service: Service, ids: Sequence[str]) -> dict[str, IncidentItem]:
+    """-> those of some incidents that are still there, by id."""
+    found = read_summaries(service, ids)
+    return {item.id: item for item in incident_items(found, service.knowledge, language(request))}
 
 
 def group_items(groups: Iterable[Group], knowledge: KnowledgeBase, lang: Language) -> tuple[GroupItem, ...]:

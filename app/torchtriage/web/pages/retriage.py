@@ -9,10 +9,13 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import RedirectResponse
 
+from torchtriage.answer.localized_verdict import title_of
 from torchtriage.errors import BadInput
 from torchtriage.services.retriage_job import Progress
 from torchtriage.web.authentication import Admin, Writer
-from torchtriage.web.dependencies import RetriageJobsDep
+from torchtriage.web.dependencies import RetriageJobsDep, ServiceDep
+from torchtriage.web.pages.language import language
+from torchtriage.web.pages.list_items import IncidentItem, rows_of
 from torchtriage.web.pages.rendering import render
 
 router = APIRouter()
@@ -20,18 +23,25 @@ router = APIRouter()
 
 @dataclass(frozen=True, slots=True)
 class RetriagePage:
-    """How far it is; `left` counts the differences and failures that are not shown one by one."""
+    """How far it is; `left` counts the differences and failures that are not shown one by one; `rows` are the
+    incidents that are, and still there, `titles` those of the entries that are named."""
 
     progress: Progress
     left: int
+    rows: dict[str, IncidentItem]
+    titles: dict[str, str]
 
 
 @router.get("/retriage")
-def retriage(request: Request, retriage_jobs: RetriageJobsDep) -> Response:
+def retriage(request: Request, service: ServiceDep, retriage_jobs: RetriageJobsDep) -> Response:
     progress = retriage_jobs.progress
-    return render(
-        request, "retriage.html", RetriagePage(progress, progress.found + progress.failed - len(progress.differences))
-    )
+    left = progress.found + progress.failed - len(progress.differences)
+    rows = rows_of(request, service, [one.incident_id for one in progress.differences])
+    keys = (key for one in progress.differences for key in (one.before, one.after) if key)
+    titles = {
+        entry: title for _, entry in keys if entry and (title := title_of(entry, service.knowledge, language(request)))
+    }
+    return render(request, "retriage.html", RetriagePage(progress, left, rows, titles))
 
 
 @router.post("/retriage/all")

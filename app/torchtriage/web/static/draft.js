@@ -12,7 +12,10 @@ const asBody = (typed) => {
   return JSON.stringify({ ...Object.fromEntries(others), steps });
 };
 const paragraph = (text, kind) => Object.assign(document.createElement("p"), { textContent: text, className: kind });
-const show = ({ problems, says, steps }) => {
+const show = ({ problems, says, steps, known }) => {
+  for (const button of form.querySelectorAll("[data-slot]"))
+    button.closest("div").classList.toggle("absent", known.length > 0 && !known.includes(button.dataset.slot));
+  document.querySelector("#absent")?.toggleAttribute("hidden", !known.length);
   for (const field of fields) {
     const own = problems.filter((problem) => problem.field === field.name);
     field.toggleAttribute("aria-invalid", false);
@@ -84,6 +87,30 @@ if (last && last !== kept && !document.querySelector("main [role=alert]")) {
   sessionStorage.removeItem("saved draft");
 }
 if (!form.querySelector("fieldset").disabled && (!("checked" in form.dataset) || !restore.hidden)) check();
+
+// To track or approve takes seconds; a case's entry is proved before, as the server will do then.
+const state = document.querySelector("form#state");
+const whole = document.querySelector("#whole");
+const moving = (are) => { for (const button of state.querySelectorAll("[value=track], [value=approve]")) button.disabled = are; };
+state?.addEventListener("submit", () => {
+  const working = document.querySelector("#working");
+  working.textContent = state.dataset.working;
+  working.hidden = false;
+  setTimeout(() => { for (const button of state.querySelectorAll("button")) button.disabled = true; }); // once it is sent
+});
+if (state?.dataset.whole && restore.hidden) {
+  const could = [...state.querySelectorAll("[value=track], [value=approve]")].filter((button) => !button.disabled);
+  moving(true);
+  whole.textContent = whole.dataset.asking;
+  fetch(state.dataset.whole, { method: "POST", headers: { "Content-Type": "application/json" }, body: asBody(values()) })
+    .then((got) => (got.ok ? got.json() : null), () => null)
+    .then((answer) => {
+      const wrong = answer?.problems.filter((problem) => !problem.warning) ?? [];
+      whole.textContent = wrong.length ? `${whole.dataset.wrong} ${wrong[0].message}` : answer ? whole.dataset.sound : "";
+      whole.classList.toggle("problem", wrong.length > 0);
+      if (!wrong.length && document.querySelector("#save-first").hidden) for (const button of could) button.disabled = false;
+    });
+}
 
 // A click puts what the log tells into the sentence where one writes.
 let writing = form.querySelector("#d-says_en");
