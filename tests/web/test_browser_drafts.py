@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -9,7 +11,9 @@ import pytest
 
 from tests.browser import PATIENCE, views
 from tests.drafts import SAYS, SIGN, SOUND, UNKNOWN
+from tests.services.test_case_drafts import CASE
 from tests.web.test_browser import objections_unfolded
+from torchtriage.domain.json_form import fields_form
 from torchtriage.web.pages.draft_form import values_of
 
 if TYPE_CHECKING:
@@ -36,6 +40,7 @@ def drafted(page: Page, server: LiveServer) -> None:
     pasted(page, server)
     page.locator('a[href^="/drafts/new"]').click()
     page.wait_for_url(re.compile("/drafts/new"))
+    page.locator(".more-steps > summary").click()
     for name, text in values_of(SOUND).items():
         if name not in ("kind", "owner", "search_in", "retry", "example"):
             page.locator(f"#d-{name}").fill(text)
@@ -104,6 +109,18 @@ def test_from_unexplained_to_explained_and_back(page: Page, live_server: LiveSer
     page.get_by_text("It is not in use yet").wait_for(timeout=PATIENCE)
     page.goto(f"{live_server.url}/knowledge/{SOUND.entry}")
     page.get_by_text("no such entry").wait_for()
+
+
+def test_a_case_that_takes_anothers_example_is_not_offered_for_approval(page: Page, live_server: LiveServer) -> None:
+    broad = dataclasses.replace(CASE, sign=r"FileExistsError: \[Errno 17\]", near_miss="FileExistsError: [Errno 13]")
+    page.goto(f"{live_server.url}/drafts")
+    made = page.request.post(f"{live_server.url}/api/v1/drafts", data=json.loads(json.dumps(fields_form(broad))))
+    assert made.status == 201
+    page.goto(f"{live_server.url}/drafts/{made.json()['id']}")
+    page.get_by_text("It cannot be tracked or approved yet").wait_for(timeout=PATIENCE)
+    assert "another case would lose" in page.locator("#whole").inner_text()
+    for name in ("Track only", "Approve and use it"):
+        assert page.get_by_role("button", name=name).is_disabled()
 
 
 def test_without_script_the_button_checks(browser: Browser, live_server: LiveServer) -> None:

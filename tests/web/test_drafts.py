@@ -221,6 +221,19 @@ def test_the_api_does_the_same(client: TestClient) -> None:
     assert client.get("/api/v1/drafts/7").status_code == 404
 
 
+def test_the_api_proves_the_other_cases_of_an_entry_where_it_is_asked(client: TestClient) -> None:
+    body = {name: value for name, value in CASE.items() if not name.startswith("step")}
+    body |= {"steps": [{"en": CASE["step1_en"], "zh": "", "run": ""}]}  # type: ignore[dict-item]
+    body |= {"sign": r"FileExistsError: \[Errno 17\]", "near_miss": "FileExistsError: [Errno 13]"}
+
+    def wrong(query: str) -> list[str]:
+        told = client.post(f"/api/v1/drafts/check{query}", json=body).json()["problems"]
+        return [problem["message"] for problem in told if not problem["warning"]]
+
+    assert wrong("") == []
+    assert wrong("?whole=true")[0].startswith("another case would lose: ")
+
+
 def test_who_only_reads_sees_the_draft_and_no_button(tmp_path: Path) -> None:
     with TestClient(create_app(Settings(data_dir=tmp_path, auth="tokens", workers=0))) as client:
         secrets = {}

@@ -15,6 +15,7 @@ from pathlib import Path
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge.cache import cache_folder, load
+from torchtriage.knowledge.sound_folders import Sound
 
 log = logging.getLogger(__name__)
 _TOLD = 3  # problems in one line
@@ -29,12 +30,13 @@ class Look:
 
 
 class KnowledgeFolders:
-    """`paths` are the folders, the built-in one first, of which the files that are `without` are left out; `last` is
-    what was found when they were last looked at."""
+    """`paths` are the folders, the built-in one first; `left_out` says which of their files were left out and why;
+    `last` is what was found when they were last looked at."""
 
-    def __init__(self, paths: Sequence[Path], used: KnowledgeBase, without: frozenset[Path] = frozenset()) -> None:
+    def __init__(self, paths: Sequence[Path], used: KnowledgeBase, sound: Sound | None = None) -> None:
         self.paths = tuple(paths)
-        self._without = without
+        self.left_out = sound.told if sound else ()
+        self._without = sound.without if sound else frozenset()
         self.last = Look()
         self._used = used
         self._seen: list[tuple[str, int, int]] = []

@@ -36,7 +36,7 @@ def adopt_learned(service: Service) -> bool:
         if knowledge.digest == service.knowledge.digest:
             return False
         service.triager.use(knowledge)  # first: what is told of verdicts later must know their entries
-        service.knowledge, service.folders = knowledge, KnowledgeFolders(sound.folders, knowledge, sound.without)
+        service.knowledge, service.folders = knowledge, KnowledgeFolders(sound.folders, knowledge, sound)
         with service.database.reading() as session:
             if fingerprint_upgrade.left(session, service.knowledge_version):
                 service.settled.clear()

@@ -131,7 +131,7 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     holder: list[Service] = []
     heartbeats = Heartbeats()
     queue = _queue(settings, database, lambda incident_id: work(holder[0], incident_id), heartbeats)
-    known_folders = KnowledgeFolders(sound.folders, knowledge, sound.without)
+    known_folders = KnowledgeFolders(sound.folders, knowledge, sound)
     # For half of those under way where they have a thread until it is kept: the others keep the engines busy meanwhile.
     verdict_commits = GroupCommit[NewVerdict, bool](_GATHERING, 0.5 if database.is_sqlite else 1)
     service = Service(

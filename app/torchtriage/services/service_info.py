@@ -10,6 +10,7 @@ from torchtriage import __version__
 from torchtriage.domain.entry import Entry
 from torchtriage.engine import VERSION
 from torchtriage.knowledge import BUILT_IN
+from torchtriage.knowledge.folders import pack_of
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.services.service import Service
 from torchtriage.settings import Settings
@@ -32,16 +33,19 @@ class SetOption:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A folder of entries, and how many of those in use are from it."""
+    """A folder of entries, and how many of those in use are from it. `pack` is the name and version of the pack that it
+    is, or empty."""
 
     folder: Path
     built_in: bool
     entries: int
+    pack: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """`waiting` is how many incidents have no final state."""
+    """`waiting` is how many incidents have no final state; `left_out` says what is wrong with the
+    files of packs that do not load."""
 
     version: str
     engine: str
@@ -49,6 +53,7 @@ class About:
     waiting: int
     digest: str
     sources: tuple[Source, ...]
+    left_out: tuple[str, ...]
     options: tuple[SetOption, ...]
 
 
@@ -62,6 +67,7 @@ def about(service: Service) -> About:
         waiting=waiting,
         digest=service.knowledge.digest,
         sources=tuple(_sources(service)),
+        left_out=service.folders.left_out,
         options=tuple(_options(service.settings)),
     )
 
@@ -74,7 +80,7 @@ def folder_of(service: Service, entry: Entry) -> Path | None:
 
 def _sources(service: Service) -> list[Source]:
     used = Counter(folder_of(service, entry) for entry in service.knowledge.entries.values())
-    return [Source(folder, folder == BUILT_IN, used[folder]) for folder in service.folders.paths]
+    return [Source(folder, folder == BUILT_IN, used[folder], pack_of(folder)) for folder in service.folders.paths]
 
 
 def _options(settings: Settings) -> list[SetOption]:
