@@ -39,12 +39,12 @@ def test_every_kind_has_commands_with_the_address_in_both_languages(client: Test
             assert not re.search(r"[{]\w+[}]", " ".join(commands(page))), kind  # nothing is left to be filled in
             assert "tt_" not in page
             told.append(page)
-            named = re.findall(r"docs/([\w.-]+\.md)</code>", page)
+            named = re.findall(r'href="/guides/([\w-]+)"', page)
             assert named, kind
-            assert all((DOCS / name).exists() for name in named), kind
+            assert all((DOCS / f"{name}.md").exists() for name in named), kind
     assert len(set(told)) == 2 * len(KINDS)
     kubernetes = client.get("/connect?from=kubernetes").text
-    assert "docs/kubernetes-jobs.md</code> · <code" in kubernetes
+    assert 'href="/guides/kubernetes-jobs">Kubernetes' in kubernetes
     assert '<a href="/connect?from=slurm" aria-current="true">' in client.get("/connect?from=nobody").text
 
 

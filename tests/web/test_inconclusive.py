@@ -38,6 +38,17 @@ def service_of(client: TestClient) -> Service:
     return cast(Service, client.app.state.service)  # type: ignore[attr-defined]
 
 
+def test_lists_and_titles_say_what_was_handed_in(client: TestClient) -> None:
+    asked = handed_in(client, "how do I fix cuda out of memory?")
+    handed_in(client, STEPS + LAST)
+    page = client.get("/incidents").text
+    assert "Not the log of a run" in page
+    assert "something that nobody knows" in page
+    assert "<h1" in (own := client.get(f"/incidents/{asked}").text)
+    assert "Not the log of a run" in own
+    assert "不是运行日志" in client.get(f"/incidents/{asked}?lang=zh").text
+
+
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_all_faces_say_what_is_missing_and_where_it_is(client: TestClient, lang: str) -> None:
     number = handed_in(client, STEPS + LAST)

@@ -59,6 +59,12 @@ _SAYS: dict[str, _Words] = {
         "文本中没有训练步、失败或结束标志。[[最后一行是 `{text}`。]]",
     ),
 }
+# What stands above it where that tells more than that the end is not known.
+_TITLES: dict[str, _Words] = {
+    "empty": ("The log is empty", "日志为空"),
+    "question": ("Not the log of a run", "不是运行日志"),
+    "another-program": ("Another program's log", "其他程序的日志"),
+}
 # Where a sentence above cannot be filled.
 _PLAIN: _Words = ("The log shows neither a failure nor a good end.", "日志中既没有失败，也没有正常结束的标志。")
 _UNKNOWN: dict[str, _Words] = {
@@ -132,6 +138,12 @@ def said(values: Mapping[str, str], lang: Language) -> Answer:
     unknown = _UNKNOWN.get(missing, _HOW)[chinese]
     steps = tuple(AnswerStep(words[chinese], run) for words, run in _steps(missing, values))
     return Answer(None, says, steps, unknown, values=dict(values))
+
+
+def title_of(values: Mapping[str, str], lang: Language) -> str | None:
+    """-> what stands above the answer; None where it is that neither a failure nor a good end is shown."""
+    words = _TITLES.get(values.get(MISSING, ""))
+    return words[lang == "zh"] if words else None
 
 
 def in_language(answer: Answer, lang: Language) -> Answer:

@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
 from torchtriage.answer.commands import general
+from torchtriage.answer.inconclusive import title_of as inconclusive_title
 from torchtriage.domain.access import ANYONE
 from torchtriage.domain.entry import Language
 from torchtriage.domain.timestamps import log_time
@@ -85,7 +86,7 @@ def environment() -> Environment:
     made.filters |= {"coded": sanitize.coded, "in_words": in_words}
     made.filters |= {"marks": marks}
     made.filters |= {"duration": sanitize.duration, "hours": sanitize.hours, "percent": sanitize.percent}
-    made.filters |= {"zoned": zoned}
+    made.filters |= {"zoned": zoned, "inconclusive_title": inconclusive_title}
     made.globals["static"] = _static
     return with_all_compiled(made, _TEMPLATES, cache_folder())
 
