@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,90 @@ def test_it_says_when_the_run_goes_on_and_when_it_hangs_again() -> None:
     assert told[:2] == [(150, "silent", 91), (400, "resumed", 341)]
     assert [kind for _, kind, _ in told] == ["silent", "resumed", "silent"]
     assert told[2][0] > 459 + 1.5 * 341  # it has seen that such a pause can end
+
+
+def test_a_line_that_torchrun_passes_on_is_the_one_in_the_rank_s_file() -> None:
+    watch = Watch(Limits(), 0.0)
+    for step in range(20):
+        watch.took(b"step %d loss 2.5\n" % step, float(step), 0)
+        if step == 19:
+            watch.look(19.0)
+            watch.took(b"[default0]:step 19 loss 2.5\n", 19.5)
+        assert watch.look(step + 0.9) is None
+    assert watch.output.limit == 90
+
+
+def test_a_silence_in_which_the_ranks_work_is_a_hang_after_more_time() -> None:
+    watch, now = Watch(Limits(), 0.0), 0.0
+    for step in range(20):
+        now += 1
+        watch.took(b"step %d loss 2.5\n" % step, now)
+        assert watch.look(now) is None
+    news = watch.look(now + 91)
+    assert news is not None
+    assert (news.kind, news.limit, watch.may_be_work(news)) == ("silent", 90, True)
+    watch.bear()
+    assert watch.look(now + 599) is None
+    news = watch.look(now + 601)
+    assert news is not None
+    assert (news.kind, news.limit, watch.may_be_work(news)) == ("silent", 600, False)
+    watch.took(b"step 20 loss 2.5\n", now + 700)
+    resumed = watch.look(now + 700)
+    assert resumed is not None
+    assert resumed.kind == "resumed"
+
+
+def test_a_silence_that_was_borne_says_nothing_when_it_ends_and_the_next_is_looked_at_again() -> None:
+    watch, now = Watch(Limits(), 0.0), 0.0
+    for round_ in range(3):
+        for step in range(20):
+            now += 1
+            watch.took(b"step %d loss 2.5\n" % (100 * round_ + step), now)
+            assert watch.look(now) is None
+        news = watch.look(now + 91)
+        assert news is not None
+        assert news.limit == 90
+        watch.bear()
+        now += 200
+
+
+@pytest.mark.parametrize(
+    "stacks",
+    [
+        b'Process 7: python train.py\nPython v3.11.7 (/usr/bin/python)\n\nThread 9 (active): "tqdm"\n    run (monitor.py:%d)\n'
+        b'Thread 7 (idle): "MainThread"\n    backward (graph.py:865)\n    <module> (train.py:88)\n',
+        b'Thread 0x00007f5c81ffb6c0 (most recent call first):\n  File "monitor.py", line %d in run\n\n'
+        b'Current thread 0x00007f5c98a4cb80 (most recent call first):\n  File "graph.py", line 865 in backward\n'
+        b'  File "train.py", line 88 in <module>\n',
+    ],
+)  # fmt: skip
+def test_only_the_main_thread_tells_that_a_rank_moves(stacks: bytes) -> None:
+    assert client.place_of(stacks % 3) == client.place_of(stacks % 4) != b""
+    assert client.place_of(stacks.replace(b"88", b"89") % 3) != client.place_of(stacks % 3)
+
+
+@pytest.mark.parametrize(
+    ("does", "moves"),
+    [
+        ("time.sleep(60)", False),
+        ("lock = threading.Lock(); lock.acquire(); lock.acquire()", False),
+        ("end = time.time() + 60\nwhile time.time() < end:\n    sum(range(300))\n    sorted(range(300))", True),
+    ],
+)
+def test_a_rank_moves_while_it_works(tmp_path: Path, does: str, moves: bool) -> None:
+    environment = client.hooked(str(tmp_path), {**os.environ, "PATH": "/usr/bin:/bin"})
+    script = f"import sys, threading, time\nprint('begun', flush=True)\n{does}\n"
+    with subprocess.Popen(
+        ["/bin/sh", "-c", 'RANK=3 "$0" -c "$1"; true', sys.executable, script],
+        env=environment,
+        stdout=subprocess.PIPE, start_new_session=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            assert client.moving(process.pid, str(tmp_path / "stacks")) == ([3] if moves else [])
+        finally:
+            os.killpg(process.pid, 9)
 
 
 def test_which_ranks_are_silent_since_when() -> None:

@@ -386,18 +386,101 @@ Thread 1 "python" received signal CUDA_EXCEPTION_14, Warp Illegal Address.
 88\t real foo = *((real*)nullptr);
 (cuda-gdb)
 """
+IBDIAGNET_NAMED = """Running version:   "IBDIAGNET 2.13.0.MLNX20230721.c7d4b7b","IBDIAG 2.1.1.c7d4b7b","IBDM 2.1.1.0ca8c9c"
+Running command:   ibdiagnet --pc
+Timestamp:         2026-05-01 09:06:02 UTC +0000
+----------
+Load Plugins from:
+/usr/share/ibdiagnet2.1.1/plugins/
+(You can specify more paths to be looked in with "IBDIAGNET_PLUGINS_PATH" env variable)
+
+Plugin Name                                   Result     Comment
+libibdiagnet_cable_diag_plugin-2.1.1          Succeeded  Plugin loaded
+---------------------------------------------
+Port Counters
+-E- gpu-021 mlx5_2/U1/P1 - "link_down_counter" increased during the run (difference value=3,difference allowed threshold=0)
+---------------------------------------------
+Summary
+-I- Stage                     Warnings   Errors     Comment
+-I- Port Counters             0          1
+"""
+IBDIAGNET_1 = """Loading IBDIAGNET from: /usr/lib64/ibdiagnet1.5.7
+-W- Topology file is not specified.
+    Reports regarding cluster links will use direct routes.
+Loading IBDM from: /usr/lib64/ibdm1.5.7
+-I- Using port 1 as the local port.
+-I---------------------------------------------------
+-I- PM Counters Info
+-I---------------------------------------------------
+-W- lid=0x0007 guid=0x001e8cffff4c3a1c dev=26428 gpu-021/U1/P1
+    Performance Monitor counter     : Value
+    link_down_counter               : 0x3 (Increase by 3 during ibdiagnet scan.)
+    symbol_error_counter            : 0xffff (overflow)
+-I- Stages Status Report:
+    STAGE                                    Errors Warnings
+    Link State Active Check                  2      0
+    Performance Counters Report              0      1
+"""
+SACCT_JSON = """{
+  "jobs": [
+    {
+      "job_id": 4711,
+      "name": "train",
+      "nodes": "gpu-[021-022]",
+      "state": {"current": ["TIMEOUT"], "reason": "TimeLimit"},
+      "exit_code": {"return_code": {"set": true, "number": 0}, "signal": {"id": {"set": true, "number": 15}}},
+      "time": {"start": 1777604711, "end": 1777626311}
+    }
+  ],
+  "meta": {"slurm": {"version": {"major": "24"}}}
+}
+"""
+SCONTROL_JSON = """{
+  "jobs": [
+    {"job_id": 4711, "name": "train", "job_state": "NODE_FAIL", "state_reason": "NodeDown", "nodes": "gpu-021",
+     "exit_code": 256, "end_time": 1777626311}
+  ]
+}
+"""
+DESCRIBED_POD = """Name:             train-worker-0
+Namespace:        ml
+Node:             gpu-021/10.2.31.7
+Status:           Running
+Containers:
+  pytorch:
+    Last State:     Terminated
+      Reason:       OOMKilled
+      Exit Code:    137
+      Finished:     Fri, 01 May 2026 09:05:11 +0000
+Conditions:
+  Type              Status
+  Ready             False
+Events:
+  Type     Reason     Age   From     Message
+  Warning  BackOff    12s   kubelet  Back-off restarting failed container pytorch in pod train-worker-0_ml(2d1)
+"""
+_XID = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1"
 EVERY = {
     "nvidia-smi": [NVIDIA_SMI_Q.format(errors=0, pending="No", failed="No"),
-                   NVIDIA_SMI_TABLE.format(errors=0, state="1MiB /  81559MiB")],
+                   NVIDIA_SMI_TABLE.format(errors=0, state="1MiB /  81559MiB"),
+                   "Unable to determine the device handle for GPU0000:3B:00.0: Unknown Error\n"],
     "DCGM": [DCGM_HEALTH, DCGM_HEALTH_JSON, DCGM_DIAG, DCGM_DIAG_JSON],
-    "InfiniBand": [IBSTAT, IBSTATUS, IBDIAGNET],
+    "InfiniBand": [IBSTAT, IBSTATUS, IBDIAGNET, IBDIAGNET_NAMED, IBDIAGNET_1],
     "kernel log": [DMESG.format(time="Fri May  1 09:05:01 2026"), JOURNAL,
                    "[    0.000000] Linux version 5.15.0\n[131912.440118] NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n",
                    "kern  :err   : [131912.440118] NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n",
                    "2026-05-01T09:05:01,440118+00:00 NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n",
-                   "May 01 09:05:01 gpu-021 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n"],
-    "Slurm job record": [SACCT, SACCT_P.format(state="TIMEOUT", end="2026-05-01T09:05:11"), SCONTROL],
-    "Kubernetes objects": [EVENTS, EVENTS_YAML, POD],
+                   "May 01 09:05:01 gpu-021 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n",
+                   f"[    0.000000][    T0] Linux version 6.8.0\n[131912.440118][ T2011] {_XID}\n[131913.440118] [   C3] {_XID}\n",
+                   f"5月 01 09:05:01 gpu-021 kernel: {_XID}\n",
+                   f"May 01 09:05:01.440118 gpu-021 kernel: {_XID}\n",
+                   f"Fri 2026-05-01 09:05:01 UTC gpu-021 kernel: {_XID}\n",
+                   f"1777626301.440118 gpu-021 kernel: {_XID}\n",
+                   '{\n   "dmesg": [\n      {"pri": 3,"time": 131912.440118,"msg": "' + _XID + '"}\n   ]\n}\n',
+                   '{\n\t"__REALTIME_TIMESTAMP" : "1777626301440118",\n\t"_TRANSPORT" : "kernel",\n\t"MESSAGE" : "' + _XID + '"\n}\n'],
+    "Slurm job record": [SACCT, SACCT_P.format(state="TIMEOUT", end="2026-05-01T09:05:11"), SCONTROL, SACCT_JSON,
+                         SCONTROL_JSON],
+    "Kubernetes objects": [EVENTS, EVENTS_YAML, POD, DESCRIBED_POD],
     "Prometheus metrics": [METRICS],
     "gdb": [GDB.format(function="c10d::Work::wait"), CUDA_GDB],
 }  # fmt: skip

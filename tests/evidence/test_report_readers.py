@@ -297,3 +297,37 @@ def test_no_text_breaks_a_reader(form: FileForm, text: str) -> None:
 def test_the_host_stands_in_the_name(name: str, host: str | None) -> None:
     assert host_in_name(FileForm.KERNEL_LOG, name) == host
     assert host_in_name(FileForm.SLURM_JOB, name) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "where"), [(reports.IBDIAGNET_NAMED, "gpu-021 mlx5_2/U1/P1"), (reports.IBDIAGNET_1, "gpu-021/U1/P1")]
+)
+def test_ibdiagnet_names_the_host_of_a_port(text: str, where: str) -> None:
+    (first, *_) = read(FileForm.INFINIBAND, text)
+    assert first.text.startswith(
+        f'ibdiagnet: {where} - "link_down_counter" increased during the run (difference value=3'
+    )
+    assert first.host == "gpu-021"
+
+
+def test_the_stages_of_ibdiagnet_1_that_found_errors_are_told() -> None:
+    assert said(FileForm.INFINIBAND, reports.IBDIAGNET_1)[1:] == ["ibdiagnet: Link State Active Check: 2 errors"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "number"),
+    [
+        (reports.SACCT_JSON, "sacct: JobID=4711 JobName=train State=TIMEOUT Reason=TimeLimit ExitCode=0:15 NodeList=gpu-[021-022]", 4),
+        (reports.SCONTROL_JSON, "sacct: JobID=4711 JobName=train State=NODE_FAIL Reason=NodeDown ExitCode=1:0 NodeList=gpu-021", 3),
+    ],
+)  # fmt: skip
+def test_a_job_of_slurm_s_json_is_a_line(text: str, wanted: str, number: int) -> None:
+    (line,) = read(FileForm.SLURM_JOB, text)
+    assert (line.text, line.number, line.time) == (wanted, number, "2026-05-01T09:05:11Z")
+
+
+@pytest.mark.parametrize("text", ['{"jobs": [{"job_id": 1, "exit_code": ', '{"jobs": ' + "[" * 600_000])
+def test_json_of_slurm_that_is_none_is_read_line_by_line(text: str) -> None:
+    _, warning = lines_of(FileForm.SLURM_JOB, text.encode(), Position(1, 0), None, None)
+    assert warning is not None
+    assert warning.endswith("so read line by line")

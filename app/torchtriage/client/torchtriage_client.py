@@ -1299,7 +1299,7 @@ class Watch:
         self._step_of = step_of or step_in
         self._ranks: dict[int, float] = {}
         self._told = ""  # the kind of the last news, until the run goes on
-        self._wrote = self._stepped = False
+        self._wrote = self._stepped = self._works = False
         self._form, self._word = b"", ""
 
     def took(self, block: bytes, now: float, rank: int | None = None) -> None:
@@ -1314,7 +1314,8 @@ class Watch:
             self._word = line.decode("utf-8", "replace").strip()
         tail = block[-self.TAIL :].rstrip()
         last = max(tail.rfind(b"\n"), tail.rfind(b"\r")) + 1
-        self._wrote, self._form = True, _DIGITS.sub(b"0", tail[last:][:200])
+        # A line that torchrun passes on with a label stands without it in the rank's own file.
+        self._wrote, self._form = True, _DIGITS.sub(b"0", _RANK.sub(b"", tail[last:][:200]).strip())
         for each in {rank} if rank is not None else {int(one[1] or one[2]) for one in _RANK.finditer(tail)}:
             if each in self._ranks or len(self._ranks) < self._MOST_RANKS:
                 self._ranks[each] = now
@@ -1331,6 +1332,7 @@ class Watch:
         self._wrote, self._stepped, self._word = False, False, ""
         since, since_step = now - self.output.last, now - self._steps.last
         if wrote:
+            self._works = False
             worked = since > self.output.limit and not self._told  # which is seen the next time, too
             self.output.happened(now, self._form, usual=not worked)
         if stepped:
@@ -1344,15 +1346,24 @@ class Watch:
             return resumed
         return None if self._told else self._overdue(now, at_work)
 
+    def bear(self) -> None:
+        """Has the silence that was told last be none, as the processes are at work: it may last for `patience`."""
+        self._told, self._works = "", True
+
+    def may_be_work(self, news: News) -> bool:
+        """-> whether it is a silence that is none where the processes are at work."""
+        return news.kind == "silent" and news.limit < self.output.limits.patience
+
     def _overdue(self, now: float, at_work: Callable[[], bool]) -> News | None:
         silent, limit = now - self.output.last, self.output.limit
-        if silent > limit - Work.WINDOW and limit < self.output.limits.patience and at_work():
+        may_work = silent > limit - Work.WINDOW and limit < self.output.limits.patience
+        if may_work and (self._works or at_work()):
             limit = self.output.limits.patience
         if silent > limit:
             self._told = "silent"
         elif self._steps.usual is not None and now - self._steps.last > self._steps.limit:
-            self._told, silent = "stalled", now - self._steps.last
-        return self._news(self._told, silent, now) if self._told else None
+            self._told, silent, limit = "stalled", now - self._steps.last, self._steps.limit
+        return self._news(self._told, silent, now)._replace(limit=limit) if self._told else None
 
     def _news(self, kind: str, seconds: float, now: float, line: str = "") -> News:
         pace = self.output if kind == "silent" else self._steps
@@ -1532,6 +1543,10 @@ _AT_THE_END = 6.0  # seconds that it may take in all when the command has failed
 _KERNEL_TAIL = 256 << 10  # bytes of the kernel's newest lines
 _CLOCKS_APART = 120.0  # seconds by which the kernel's clock may be behind
 _MOST_STACKS, _MOST_EVIDENCE = 256, 64 * MB
+_MOVES_WITHIN, _MOST_LOOKED_AT = (
+    8.0,
+    16,
+)  # seconds in which ranks at work come to another line; ranks that are looked at
 OWN_FILE = "torchtriage-watch.log"
 _STACKS = "TORCHTRIAGE_STACKS"
 # What a flight recorder's dumps are called up to the rank, and the pipes that ask for one.
@@ -1678,20 +1693,49 @@ def _kernel_time(line: str) -> float | None:
 
 def _gather_stacks(found: Gathered, pid: int, folder: str, deadline: float) -> None:
     ranks = _ranks_below(pid)
-    tool = shutil.which("py-spy")
     for rank, process in sorted(ranks.items())[:_MOST_STACKS]:
         if time.monotonic() > deadline:
             found.missing.append("stacks of further ranks: no time left")
             return
         seconds = min(_ONE_ANSWER, deadline - time.monotonic())
-        told, _ = _output([tool, "dump", "--pid", str(process)], seconds) if tool else (b"", "")
-        told = told or _by_signal(process, folder)
+        told = _stack_of(process, folder, seconds)
         if told:
             found.files.append(Member(f"stacks/rank_{rank}.txt", [told[: 4 * MB]]))
         else:
             found.missing.append(f"the stack of rank {rank}: {_why_silent(process)}")
     if not ranks:
         found.missing.append("stacks: no process has a rank")
+
+
+def moving(pid: int, folder: str) -> list[int]:
+    """-> the ranks below a process whose main thread comes to another line within some seconds: those of a hanging job
+    stand still, save one that loops. Empty where no stack can be had."""
+    ranks = dict(sorted(_ranks_below(pid).items())[:_MOST_LOOKED_AT])
+    before: dict[int, bytes] = {}
+    until = time.monotonic() + _MOVES_WITHIN
+    while ranks:
+        now = {rank: place_of(_stack_of(process, folder, 2.0)) for rank, process in ranks.items()}
+        moved = [rank for rank, place in now.items() if place and before.get(rank, place) != place]
+        if moved or time.monotonic() > until:
+            return moved
+        before = now
+        ranks = {rank: process for rank, process in ranks.items() if now[rank]}
+        time.sleep(_MOVES_WITHIN / 8)
+    return []
+
+
+def place_of(stacks: bytes) -> bytes:
+    """-> the frames of the main thread, of what py-spy or faulthandler print of a process."""
+    threads = re.split(rb"(?m)^(?:Current t|T)hread ", stacks)[1:]
+    main = [thread for thread in threads if b'"MainThread"' in thread.partition(b"\n")[0]]
+    main = main or [thread for thread in threads if b"<module>" in thread] or threads[-1:]
+    return main[0].partition(b"\n")[2].strip() if main else b""
+
+
+def _stack_of(process: int, folder: str, seconds: float) -> bytes:
+    tool = shutil.which("py-spy")
+    told, _ = _output([tool, "dump", "--pid", str(process)], seconds) if tool else (b"", "")
+    return told or _by_signal(process, folder)
 
 
 def _why_silent(pid: int) -> str:
@@ -1892,6 +1936,13 @@ class Watcher:
             self._read(now)
             with self._lock:
                 news = self._watch.look(now, work)
+            if news is not None and self._watch.may_be_work(news):
+                works = moving(child.pid, os.path.join(self._capture.folder, "stacks"))
+                if works:
+                    with self._lock:
+                        self._watch.bear()
+                    say(at_work(news, works, self._limits.patience))
+                    continue
             if news is not None:
                 hangs_since = None if news.kind == "resumed" else hangs_since or now
                 self._tell(news, child.pid)
@@ -1958,12 +2009,21 @@ class Watcher:
 
     def _stop(self, child: subprocess.Popen[bytes]) -> None:
         say(f"it has hung for {self._stop_after:.0f} s: the command is told to end (--stop-after)")
+        with contextlib.suppress(OSError), open(os.path.join(self._evidence, OWN_FILE), "a") as file:
+            file.write(f"torchtriage watch: ended after {self._stop_after:.0f} s\n")  # by whom the engine can't see
         with contextlib.suppress(OSError):
             child.terminate()
         if not self._over.wait(self._STOPPING):
             for pid in reversed(tree_of(child.pid)):
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
+
+
+def at_work(news: News, ranks: Sequence[int], patience: float) -> str:
+    """-> the line that tells of a silence in which `ranks` work on."""
+    shown = ",".join(map(str, ranks[:32]))
+    who = f"rank{'s' if len(ranks) > 1 else ''} {shown}"
+    return f"no output for {news.seconds:.0f} s, but the stack of {who} changes: no hang before {patience:.0f} s"
 
 
 def told_of(news: News) -> Iterator[str]:

@@ -10,7 +10,7 @@ import re2
 
 from torchtriage.domain.vocabulary import Vocabulary
 
-_FRAMES, _OPERATIONS = "collective-frames", "collective-operations"
+_FRAMES, _OPERATIONS, _GRADIENTS = "collective-frames", "collective-operations", "gradient-frames"
 _MOST_KEPT = 1000  # names of operations
 _NEEDS_ALL, _EVEN = "needs-all", "even"
 
@@ -24,6 +24,10 @@ class CollectiveWords:
     def stands_in(self, frame: str) -> bool:
         """-> whether a stack with this frame, `file:function`, waits in a collective."""
         return bool(self._frames.search(frame))
+
+    def may_wait_in(self, frame: str) -> bool:
+        """-> whether a stack with this frame may wait for other ranks, though it names no collective."""
+        return bool(self._gradients.search(frame))
 
     def needs_all(self, operation: str) -> bool:
         """-> whether it ends nowhere before every rank has come."""
@@ -46,6 +50,10 @@ class CollectiveWords:
     @cached_property
     def _frames(self) -> Any:
         return re2.compile(self.vocabulary.regex(_FRAMES))
+
+    @cached_property
+    def _gradients(self) -> Any:
+        return re2.compile(self.vocabulary.regex(_GRADIENTS))
 
     @cached_property
     def _operations(self) -> dict[str, Any]:

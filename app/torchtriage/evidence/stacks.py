@@ -136,7 +136,9 @@ def elsewhere(stacks: Mapping[int, RankStack], dumped: Hang | None, words: Colle
     few = sorted(stacks.keys() - set(waiting))
     one_of_two = len(stacks) == _FEWEST and dumped is None
     if len(stacks) < _FEWEST or not few or len(few) >= len(waiting) + one_of_two:
-        return None
+        waiting, few = _at_one_place(stacks, waiting, words)
+        if not few:
+            return None
     call, group = (dumped.call, dumped.group) if dumped else (None, "")
     shown = [stacks[few[0]].line, *(stacks[rank].line for rank in sorted(waiting)), *(dumped.lines if dumped else ())]
     return Hang(
@@ -148,6 +150,22 @@ def elsewhere(stacks: Mapping[int, RankStack], dumped: Hang | None, words: Colle
         tuple(shown[:_MOST_LINES]),
         doing=doing(stacks[few[0]]),
     )
+
+
+def _at_one_place(
+    stacks: Mapping[int, RankStack], in_collectives: list[int], words: CollectiveWords
+) -> tuple[list[int], list[int]]:
+    """-> the ranks that stand at one and the same place where they may wait for the others, as in the backward pass, if
+    they are most of all; and the few others. Two ranks can't tell which of them is the one."""
+    if len(stacks) <= _FEWEST:
+        return [], []
+    places: dict[tuple[StackLine, ...], list[int]] = {}
+    for rank, stack in stacks.items():
+        places.setdefault(stack.frames, []).append(rank)
+    frames, most = max(places.items(), key=lambda place: len(place[1]))
+    waits = most[0] in in_collectives or any(words.may_wait_in(_name(frame)) for frame in frames)
+    few = sorted(stacks.keys() - set(most))
+    return (most, few) if waits and 0 < len(few) < len(most) else ([], [])
 
 
 def doing(stack: RankStack) -> str:

@@ -21,8 +21,12 @@ _FAULTHANDLER = lazy_regex(
 _RAS = lazy_regex(rb"(?:NCCL version [^\n]*\n)?(?:CUDA runtime version [^\n]*\n)?\s*Job summary\s*\n=+\s*\n")
 # {"DCGM Diagnostic": {"test_categories": [… · {"body": {…}, "header": ["Health Monitor Report"]}
 _DCGM_JSON = lazy_regex(rb'"DCGM (?:GPU )?Diagnostic"\s*:\s*\{|"Health Monitor Report"\s*\]')
-# {"__CURSOR":"s=…","__REALTIME_TIMESTAMP":"1777626301440118",…,"_TRANSPORT":"kernel",…}
-_JOURNAL = lazy_regex(rb'\{"[^\n]{0,4000}"__REALTIME_TIMESTAMP"')
+# {"__CURSOR":"s=…","__REALTIME_TIMESTAMP":"1777626301440118",…,"_TRANSPORT":"kernel",…} · the same with a line for each
+_JOURNAL = lazy_regex(rb'\{\s*"(?s:.{0,4000}?)"__REALTIME_TIMESTAMP"')
+# {"dmesg": [{"pri": 6,"time": 0.000000,"msg": "Linux version …"}, …
+_DMESG_JSON = lazy_regex(rb'\{\s*"dmesg"\s*:\s*\[')
+# {"jobs": [{"account": "llm", "job_id": 88121, …, "state": {"current": ["TIMEOUT"], …
+_SLURM_JSON = lazy_regex(rb'"(?:exit_code|job_state|state_reason)"\s*:')
 _FROM_KERNEL = lazy_regex(rb'"_TRANSPORT"\s*:\s*"kernel"')
 _KUBERNETES_JSON = lazy_regex(rb'"kind"\s*:\s*"(?:Pod|PodList|List|Event|EventList)"')
 # ____________________________________________ / / Start of NVIDIA bug report log file.  … · *** /proc/driver/nvidia/version
@@ -67,12 +71,14 @@ class _Report(NamedTuple):
 _MONTH = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _DAY = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 # [131912.440118] … · kern  :err   : [131912.440118] … · [Fri May  1 09:05:01 2026] … · [May 1 09:05] … · [  +0.000002] …
-# 2026-05-01T09:05:01,440118+00:00 … · May 01 09:05:01 gpu-7 kernel: … · 2026-05-01T09:05:01.440118+00:00 gpu-7 kernel: …
+# [131912.440118][ T2011] … · 2026-05-01T09:05:01,440118+00:00 … · and of a system's log, of gpu-7 and its kernel:
+# May 01 09:05:01 … · 5月 01 09:05:01 … · 2026-05-01T09:05:01.440118+00:00 … · Fri 2026-05-01 09:05:01 UTC … · 1777626301.440118 …
 _KERNEL_LINE = (
     rb"(?:\w{2,8} *:\w{2,8} *: )?(?:<\d{1,3}>)?\[(?: {0,8}\d{1,9}\.\d{6}| *\+\d{1,6}\.\d{6}|"
-    + _DAY + rb" " + _MONTH + rb" [ \d]\d \d\d:\d\d:\d\d \d{4}|" + _MONTH + rb" ?[ \d]\d \d\d:\d\d)\] "
+    + _DAY + rb" " + _MONTH + rb" [ \d]\d \d\d:\d\d:\d\d \d{4}|" + _MONTH + rb" ?[ \d]\d \d\d:\d\d)\](?: ?\[ *[TC]\d{1,9}\])? "
     rb"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{6}[+-]\d\d:?\d\d "
-    rb"|(?:" + _MONTH + rb" [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S{0,16}) \S{1,80} kernel: "
+    rb"|(?:(?:" + _MONTH + rb"|\d{1,2}\xe6\x9c\x88) [ \d]\d \d\d:\d\d:\d\d(?:\.\d{6})?|\d{10}\.\d{6}"
+    rb"|(?:\S{2,12} )?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S{0,16}(?: [A-Z+\d:-]{1,6})?) \S{1,80} kernel: "
 )  # fmt: skip
 KERNEL_LINE = lazy_regex(_KERNEL_LINE)
 # What a kernel speaks of in nearly every log of its own; a program can put the same time before its lines.
@@ -88,6 +94,12 @@ _REPORTS = (
         FileForm.NVIDIA_SMI,
         NVIDIA_SMI_LOG,
         lazy_regex(rb"\s|$|=+NVSMI LOG=+|GPU [\dA-Fa-f:.]+\s*$|[A-Z][\w ]{2,40} : |Unable to |WARNING: |No devices "),
+    ),
+    # Unable to determine the device handle for GPU0000:C2:00.0: Unknown Error, and nothing else
+    _Report(
+        FileForm.NVIDIA_SMI,
+        lazy_regex(rb"Unable to determine the device handle for "),
+        lazy_regex(rb"\s*$|Unable to |WARNING: |No devices |Reboot the system "),
     ),
     # Fri May  1 09:06:02 2026 / +-----…+ / | NVIDIA-SMI 550.54.15 …
     _Report(
@@ -107,11 +119,17 @@ _REPORTS = (
         lazy_regex(rb"CA '[\w.:-]{1,40}'\s*\n\s+CA type:|Infiniband device '"),
         lazy_regex(rb"\s*$|CA '|Infiniband device '|\s+\S"),
     ),
-    # ---------- / Load Plugins from: … · -I- Using port 1 as the local port.
+    # ---------- / Load Plugins from: … · Running version:   "IBDIAGNET 2.13.0… · Loading IBDIAGNET from: /usr/lib64/ibdiagnet1.5.7
+    # -I- Using port 1 as the local port.
     _Report(
         FileForm.INFINIBAND,
-        lazy_regex(rb"(?:-+\s*\n)?(?:Load Plugins from:|Running version:? +\"?IBDIAGNET|-[IWE]- (?:Using port|Parsing|Discovering))"),
-        lazy_regex(rb"\s|$|-[IWEV]- |-{5,}|/|\(|lib|Load |Running |Plugin |[A-Z][A-Za-z /&-]{2,60}:?\s*$"),
+        lazy_regex(
+            rb"(?:-+\s*\n)?(?:Load Plugins from:|Loading IBDIAGNET from:|Running version:? +\"?IBDIAGNET"
+            rb"|-[IWE]- (?:Using port|Parsing|Discovering))"
+        ),
+        lazy_regex(
+            rb"\s|$|-[IWEV]-|-{5,}|/|\(|lib|Load |Loading |Running |Timestamp: |Plugin |[A-Z][A-Za-z0-9 /&()-]{2,60}:?\s*$"
+        ),
     ),
     # JobID           JobName  Partition … State ExitCode / ------------ ----------
     _Report(
@@ -130,6 +148,13 @@ _REPORTS = (
         FileForm.SLURM_JOB,
         lazy_regex(rb"JobId=\d+ (?:Array\w+=\S+ )*(?:HetJob\w+=\S+ )*JobName="),
         lazy_regex(rb"\s*$|JobId=\d|\s+[\w:/()-]{1,40}="),
+    ),
+    # Name:             train-worker-0 / Namespace:        ml / …, as `kubectl describe pod` prints it
+    _Report(
+        FileForm.KUBERNETES,
+        lazy_regex(rb"Name: +\S+\s*\nNamespace: +\S+\s*\n"),
+        lazy_regex(rb"\s|$|[A-Z][\w ()-]{1,40}:(?:\s|$)"),
+        lazy_regex(rb"^Containers:\s*$", re.M),
     ),
     # LAST SEEN   TYPE      REASON             OBJECT              MESSAGE
     _Report(
@@ -212,6 +237,10 @@ def _form_of_json(begin: bytes) -> FileForm:
         return FileForm.ERROR_FILE
     if _DCGM_JSON.search(begin):
         return FileForm.DCGM
+    if _DMESG_JSON.match(begin):
+        return FileForm.KERNEL_LOG
+    if b'"jobs"' in begin and b'"job_id"' in begin and _SLURM_JSON.search(begin):
+        return FileForm.SLURM_JOB
     if _JOURNAL.match(begin):
         records = begin.count(b'"__REALTIME_TIMESTAMP"')
         return FileForm.KERNEL_LOG if len(_FROM_KERNEL.findall(begin)) >= records else FileForm.LOG

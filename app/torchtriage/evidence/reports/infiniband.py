@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from torchtriage.evidence.reports.report_line import ReportLine
@@ -15,10 +16,16 @@ _STATUS = lazy_regex(r"Infiniband device '([\w.:-]{1,40})' port (\d{1,3}) status
 _FIELD = lazy_regex(r"\s+([A-Za-z ]{2,20}):\s+(?:\d{1,2}: )?(\S.{0,60}?)\s*$")
 _MOST_TEXT = 400  # characters of what is said of a port
 _SHOWN = ("physical state", "phys state", "rate", "link layer", "link_layer")
-# -E- gpu-021/U1/P1 - "link_down_counter" increased during the run (difference value=3, …)
-_ERROR = lazy_regex(r"-E- +(?:(\S{1,64}?)/\S{0,40} )?(.{1,300})")
+# -E- gpu-021/U1/P1 - "link_down_counter" increased during the run (difference value=3, …) · -E- gpu-7 mlx5_2/U1/P1 - …
+_ERROR = lazy_regex(r"-E- +(?:(\S{1,64}?)(?: \S{1,40}?)?/\S{0,40} - )?(.{1,300})")
 # -I- Port Counters             0          1
 _STAGE = lazy_regex(r"-I- (\S.{0,40}?) {2,}(\d{1,9}) +(\d{1,9})\b")
+# Of version 1, where the errors of a stage come first:
+# -W- lid=0x0007 guid=0x001e8cffff4c3a1c dev=26428 gpu-07/U1/P1 /     link_down_counter       : 0x3 (Increase by …)
+_OF_PORT = lazy_regex(r"-[WE]- lid=\S+ guid=\S+ dev=\S+ ((?:(\S{1,64}?)/)?\S{0,40})")
+_COUNTER = lazy_regex(r"\s+(\w{3,60}) +: 0x[0-9a-fA-F]{1,16} \(Increase by (\d{1,12}) ")
+_OLD_STAGES = lazy_regex(r"\s+STAGE +Errors +Warnings")
+_OLD_STAGE = lazy_regex(r"\s+(\S.{0,40}?) {2,}(\d{1,9}) +\d{1,9}\s*$")
 
 
 def lines(text: str) -> Iterator[ReportLine]:
@@ -52,8 +59,22 @@ def _ports(text: str) -> Iterator[ReportLine]:
 
 
 def _fabric(text: str) -> Iterator[ReportLine]:
+    port: re.Match[str] | None = None
+    old = False
     for number, line in enumerate(text.split("\n"), 1):
-        if found := _ERROR.match(line):
+        if found := _OF_PORT.match(line):
+            port = found
+        elif port is not None and line[:1].isspace():
+            if counter := _COUNTER.match(line):
+                grown = f'"{counter[1]}" increased during the run (difference value={counter[2]})'
+                yield ReportLine(number, f"ibdiagnet: {port[1]} - {grown}", port[2])
+        elif found := _ERROR.match(line):
+            port = None
             yield ReportLine(number, f"ibdiagnet: {line[4:300].strip()}", found[1])
+        elif old or _OLD_STAGES.match(line):
+            stage = _OLD_STAGE.match(line) if old else None
+            old = True
+            if stage and stage[2] != "0":
+                yield ReportLine(number, f"ibdiagnet: {stage[1]}: {stage[2]} errors")
         elif (stage := _STAGE.match(line)) and stage[3] != "0":
             yield ReportLine(number, f"ibdiagnet: {stage[1]}: {stage[3]} errors")

@@ -1,23 +1,31 @@
-"""Slurm's records of a job: sacct as table or with separators, `scontrol show job`."""
+"""Slurm's records of a job: sacct as table, with separators or as JSON, `scontrol show job`, also as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
 
 from torchtriage.evidence.reports.report_line import ReportLine
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.reading.whole_files import NotRead
 
 _SEPARATED = lazy_regex(r"\w+([|,;])\w")
 _STEP = lazy_regex(r"\d+(?:_\d+|\+\d+)?\.")  # 4711.batch, 4711.0: what became of the job, and no more
 _ENDED = lazy_regex(r"(?:^|\s)EndTime=(\d{4}-\d\d-\d\dT[\d:]{8})")
 _UNKNOWN = ("", "Unknown", "None")
+_MOST_OPENED = 500_000  # lists and objects in JSON
 
 
 def lines(text: str) -> Iterator[ReportLine]:
-    """-> `sacct: JobID=4711 State=TIMEOUT ExitCode=0:0 …` for each job of a table that has separators; else the rows of
-    jobs and the lines of scontrol as they are. Steps are left out: Slurm ends them for what the job's own row tells."""
+    """-> `sacct: JobID=4711 State=TIMEOUT ExitCode=0:0 …` for each job of a table that has separators, or of JSON; else
+    the rows of jobs and the lines of scontrol as they are. Steps are left out: Slurm ends them for what the job's own
+    row tells. Raises NotRead where the JSON is none."""
     first = text.lstrip().split("\n", 1)[0]
-    if first.startswith("JobId="):
+    if first.startswith("{"):
+        yield from _of_json(text)
+    elif first.startswith("JobId="):
         ended = _ENDED.search(text)
         yield from (
             ReportLine(at, line.strip(), time=ended and ended[1]) for at, line in enumerate(text.split("\n"), 1)
@@ -42,3 +50,55 @@ def _separated(text: str, separator: str) -> Iterator[ReportLine]:
             end = told.get("End")
             said = " ".join(f"{name}={value}" for name, value in told.items() if value not in _UNKNOWN)
             yield ReportLine(number, f"sacct: {said}"[:1000], time=None if end in _UNKNOWN else end)
+
+
+def _of_json(text: str) -> Iterator[ReportLine]:
+    if text.count("[") + text.count("{") > _MOST_OPENED:
+        raise NotRead(f"more than {_MOST_OPENED:,} lists")
+    try:
+        jobs = json.loads(text).get("jobs")
+    except (ValueError, RecursionError) as error:
+        raise NotRead("incomplete JSON") from error
+    at = 0
+    for job in jobs if isinstance(jobs, list) else ():
+        if not isinstance(job, dict):
+            continue
+        number = _number(job.get("job_id"))
+        at = max(at, text.find(f'"job_id": {number}', at))
+        told = {
+            "JobID": str(number), "JobName": str(job.get("name") or "")[:200], "State": _state(job),
+            "Reason": _reason(job), "ExitCode": _exit_code(job.get("exit_code")),
+            "NodeList": str(job.get("nodes") or "")[:200],
+        }  # fmt: skip
+        ended = _number(_mapping(job.get("time")).get("end") or job.get("end_time"))
+        said = " ".join(f"{name}={value}" for name, value in told.items() if value not in _UNKNOWN)
+        time = datetime.fromtimestamp(ended, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if 0 < ended < 1 << 33 else None
+        yield ReportLine(text.count("\n", 0, at) + 1, f"sacct: {said}"[:1000], time=time)
+
+
+def _mapping(told: Any) -> Mapping[str, Any]:
+    return told if isinstance(told, dict) else {}
+
+
+def _number(told: Any) -> int:
+    """-> a number, which newer versions wrap: `{"set": true, "infinite": false, "number": 9}`."""
+    value = told.get("number") if isinstance(told, dict) else told
+    return value if isinstance(value, int) else 0
+
+
+def _state(job: Mapping[str, Any]) -> str:
+    """-> `TIMEOUT`, of `"job_state": "TIMEOUT"`, `["TIMEOUT"]` or sacct's `"state": {"current": …}`."""
+    state = job.get("job_state") or _mapping(job.get("state")).get("current") or ""
+    return str(state[0] if isinstance(state, list) and state else state)[:60]
+
+
+def _reason(job: Mapping[str, Any]) -> str:
+    return str(job.get("state_reason") or _mapping(job.get("state")).get("reason") or "")[:60]
+
+
+def _exit_code(told: Any) -> str:
+    """-> `0:9`, status and signal, as Slurm's tables show them."""
+    if not isinstance(told, dict):
+        return f"{told >> 8}:{told & 127}" if isinstance(told, int) else ""
+    signal = _mapping(told.get("signal"))
+    return f"{_number(told.get('return_code'))}:{_number(signal.get('id') or signal.get('signal_id'))}"
