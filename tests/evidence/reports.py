@@ -472,6 +472,11 @@ EVERY = {
                    "2026-05-01T09:05:01,440118+00:00 NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n",
                    "May 01 09:05:01 gpu-021 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n",
                    f"[    0.000000][    T0] Linux version 6.8.0\n[131912.440118][ T2011] {_XID}\n[131913.440118] [   C3] {_XID}\n",
+                   f"May  1 09:04:01 gpu-021 systemd[1]: Started Session 31 of user root.\nMay  1 09:05:01 gpu-021 kernel: {_XID}\n"
+                   "May  1 09:05:09 gpu-021 slurmd[991]: launch task\n",
+                   '{"SYSLOG_IDENTIFIER":"systemd","_TRANSPORT":"journal","__REALTIME_TIMESTAMP":"1777626300440118"}\n'
+                   '{"SYSLOG_IDENTIFIER":"kernel","__REALTIME_TIMESTAMP":"1777626301440118","_TRANSPORT":"kernel","MESSAGE":"'
+                   + _XID + '"}\n',
                    f"5月 01 09:05:01 gpu-021 kernel: {_XID}\n",
                    f"May 01 09:05:01.440118 gpu-021 kernel: {_XID}\n",
                    f"Fri 2026-05-01 09:05:01 UTC gpu-021 kernel: {_XID}\n",

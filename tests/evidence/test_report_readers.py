@@ -54,6 +54,8 @@ def test_a_log_that_a_tool_prints_into_is_a_log(form: str, text: str) -> None:
         "[   12.345678] epoch 3 begins\n",
         '{"lr": 0.1, "kind": "Pod racer"}\n' + STEPS,
         '{"MESSAGE":"step 1","__REALTIME_TIMESTAMP":"1777626300440118","_TRANSPORT":"stdout"}\n',
+        "May  1 09:05:01 gpu-021 kernel: NVRM: Xid (PCI:0000:3b:00): 79\nMay  1 09:05:02 gpu-021 python[4711]: step 1 loss 2.5\n",
+        "May  1 09:05:01 gpu-021 systemd[1]: Started train.service.\n",  # nothing of the kernel
         "kind: experiment\napiVersion: ours/v1\n",
         "",
         "{",

@@ -22,7 +22,7 @@ _RAS = lazy_regex(rb"(?:NCCL version [^\n]*\n)?(?:CUDA runtime version [^\n]*\n)
 # {"DCGM Diagnostic": {"test_categories": [… · {"body": {…}, "header": ["Health Monitor Report"]}
 _DCGM_JSON = lazy_regex(rb'"DCGM (?:GPU )?Diagnostic"\s*:\s*\{|"Health Monitor Report"\s*\]')
 # {"__CURSOR":"s=…","__REALTIME_TIMESTAMP":"1777626301440118",…,"_TRANSPORT":"kernel",…} · the same with a line for each
-_JOURNAL = lazy_regex(rb'\{\s*"(?s:.{0,4000}?)"__REALTIME_TIMESTAMP"')
+_JOURNAL = lazy_regex(rb'\{(?s:.{0,4000}?)"__REALTIME_TIMESTAMP"')
 # {"dmesg": [{"pri": 6,"time": 0.000000,"msg": "Linux version …"}, …
 _DMESG_JSON = lazy_regex(rb'\{\s*"dmesg"\s*:\s*\[')
 # {"jobs": [{"account": "llm", "job_id": 88121, …, "state": {"current": ["TIMEOUT"], …
@@ -73,14 +73,24 @@ _DAY = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 # [131912.440118] … · kern  :err   : [131912.440118] … · [Fri May  1 09:05:01 2026] … · [May 1 09:05] … · [  +0.000002] …
 # [131912.440118][ T2011] … · 2026-05-01T09:05:01,440118+00:00 … · and of a system's log, of gpu-7 and its kernel:
 # May 01 09:05:01 … · 5月 01 09:05:01 … · 2026-05-01T09:05:01.440118+00:00 … · Fri 2026-05-01 09:05:01 UTC … · 1777626301.440118 …
+_HOST_AND = (
+    rb"(?:(?:" + _MONTH + rb"|\d{1,2}\xe6\x9c\x88) [ \d]\d \d\d:\d\d:\d\d(?:\.\d{6})?|\d{10}\.\d{6}"
+    rb"|(?:\S{2,12} )?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S{0,16}(?: [A-Z+\d:-]{1,6})?) \S{1,80} "
+)  # fmt: skip
 _KERNEL_LINE = (
     rb"(?:\w{2,8} *:\w{2,8} *: )?(?:<\d{1,3}>)?\[(?: {0,8}\d{1,9}\.\d{6}| *\+\d{1,6}\.\d{6}|"
     + _DAY + rb" " + _MONTH + rb" [ \d]\d \d\d:\d\d:\d\d \d{4}|" + _MONTH + rb" ?[ \d]\d \d\d:\d\d)\](?: ?\[ *[TC]\d{1,9}\])? "
     rb"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{6}[+-]\d\d:?\d\d "
-    rb"|(?:(?:" + _MONTH + rb"|\d{1,2}\xe6\x9c\x88) [ \d]\d \d\d:\d\d:\d\d(?:\.\d{6})?|\d{10}\.\d{6}"
-    rb"|(?:\S{2,12} )?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S{0,16}(?: [A-Z+\d:-]{1,6})?) \S{1,80} kernel: "
+    rb"|" + _HOST_AND + rb"kernel: "
 )  # fmt: skip
 KERNEL_LINE = lazy_regex(_KERNEL_LINE)
+# Who else writes into a host's system log and is no job. A job's own lines would make it a log.
+_DAEMON = (
+    rb"(?:systemd(?:-\w{1,20}){0,3}|dockerd|containerd|kubelet|crond?|CRON|anacron|sshd(?:-session)?|slurmd|nvidia-\w{1,20}|nv-\w{1,20}"
+    rb"|dbus-daemon|dbus-broker\S{0,20}|rsyslogd|NetworkManager|chronyd|ntpd|snapd|polkitd|auditd?|mcelog|rasdaemon|smartd"
+    rb"|irqbalance|multipathd|lldpd|ipmi\w{1,12}|opensm|rpc\.\w{1,20}|automount|sssd\w{0,12}|sudo|su|logrotate)"
+)
+_FROM_DAEMON = lazy_regex(rb'"SYSLOG_IDENTIFIER"\s*:\s*"(?:kernel|' + _DAEMON + rb')"')
 # What a kernel speaks of in nearly every log of its own; a program can put the same time before its lines.
 _OF_KERNEL = lazy_regex(
     rb"\b(?:NVRM|kernel|Linux version|systemd|audit|pci|pcieport|nvidia\w*|mlx5_core|nvme\w*|IPv6|EXT4-fs|XFS|oom-kill(?:er)?"
@@ -89,6 +99,13 @@ _OF_KERNEL = lazy_regex(
 _CELLS = rb"\s*$|[|+]"
 _REPORTS = (
     _Report(FileForm.KERNEL_LOG, KERNEL_LINE, lazy_regex(_KERNEL_LINE + rb"|-- \S|\s|$"), _OF_KERNEL),
+    # May 01 09:05:01 gpu-7 systemd[1]: …, among them lines of the kernel, as in /var/log/messages
+    _Report(
+        FileForm.KERNEL_LOG,
+        lazy_regex(_HOST_AND + rb"(?:kernel|" + _DAEMON + rb"(?:\[\d{1,9}\])?): "),
+        lazy_regex(_HOST_AND + rb"(?:kernel|" + _DAEMON + rb"(?:\[\d{1,9}\])?): |-- \S|\s|$"),
+        lazy_regex(rb"^" + _HOST_AND + rb"kernel: ", re.M),
+    ),
     # ==============NVSMI LOG==============
     _Report(
         FileForm.NVIDIA_SMI,
@@ -153,7 +170,7 @@ _REPORTS = (
     _Report(
         FileForm.KUBERNETES,
         lazy_regex(rb"Name: +\S+\s*\nNamespace: +\S+\s*\n"),
-        lazy_regex(rb"\s|$|[A-Z][\w ()-]{1,40}:(?:\s|$)"),
+        lazy_regex(rb"\s|$|[A-Z][A-Za-z]*(?:[ -][A-Z][A-Za-z]*){0,3}:(?:\s|$)"),
         lazy_regex(rb"^Containers:\s*$", re.M),
     ),
     # LAST SEEN   TYPE      REASON             OBJECT              MESSAGE
@@ -243,5 +260,7 @@ def _form_of_json(begin: bytes) -> FileForm:
         return FileForm.SLURM_JOB
     if _JOURNAL.match(begin):
         records = begin.count(b'"__REALTIME_TIMESTAMP"')
-        return FileForm.KERNEL_LOG if len(_FROM_KERNEL.findall(begin)) >= records else FileForm.LOG
+        of_kernel = len(_FROM_KERNEL.findall(begin))
+        own = of_kernel >= records or (of_kernel and len(_FROM_DAEMON.findall(begin)) >= records)
+        return FileForm.KERNEL_LOG if own else FileForm.LOG
     return FileForm.KUBERNETES if _KUBERNETES_JSON.search(begin) and b'"apiVersion"' in begin else FileForm.LOG

@@ -62,14 +62,13 @@ def _fabric(text: str) -> Iterator[ReportLine]:
     port: re.Match[str] | None = None
     old = False
     for number, line in enumerate(text.split("\n"), 1):
-        if found := _OF_PORT.match(line):
-            port = found
-        elif port is not None and line[:1].isspace():
+        if not line[:1].isspace():
+            port = _OF_PORT.match(line)
+        if port is not None:
             if counter := _COUNTER.match(line):
                 grown = f'"{counter[1]}" increased during the run (difference value={counter[2]})'
                 yield ReportLine(number, f"ibdiagnet: {port[1]} - {grown}", port[2])
         elif found := _ERROR.match(line):
-            port = None
             yield ReportLine(number, f"ibdiagnet: {line[4:300].strip()}", found[1])
         elif old or _OLD_STAGES.match(line):
             stage = _OLD_STAGE.match(line) if old else None
