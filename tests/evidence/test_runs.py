@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
 import tarfile
 from pathlib import Path
 
@@ -115,9 +116,11 @@ def test_a_file_that_is_left_out_is_listed_with_the_reason(engine: Engine, tmp_p
         b"\x80\x02X\x07\0\0\0entriesX\x09\0\0\0pg_configX\x06\0\0\0seq_idcos\nsystem\n."
     )
     (tmp_path / "weights.bin").write_bytes(bytes(1000))
+    (tmp_path / "nccl_trace_rank_98").write_bytes(pickle.dumps({"a": 1.5}))
     verdict = triaged(engine, tmp_path)
     left = {source.file: source.note for source in verdict.run.sources if source.taken_for == "unread"}
-    assert set(left) == {"nccl_trace_rank_99", "weights.bin"}
+    assert set(left) == {"nccl_trace_rank_99", "weights.bin", "nccl_trace_rank_98"}
+    assert left["nccl_trace_rank_98"] == "binary data, not a log"
     assert "more than plain values" in str(left["nccl_trace_rank_99"])
     assert verdict.run.suspect_ranks == (bad,)
     assert any("nccl_trace_rank_99" in warning for warning in verdict.warnings)

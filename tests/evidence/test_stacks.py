@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
 from torchtriage.evidence.collect import rank_in_name
 from torchtriage.evidence.collective_words import CollectiveWords
 from torchtriage.evidence.stacks import doing, elsewhere, is_stack_alone, read_stack
 from torchtriage.reading.file_types import FileForm, form_of
+from torchtriage.reading.sources import open_path
 from torchtriage.reading.whole_files import NotRead
 
 PY_SPY = b"""Process 4711: python train.py --fsdp
@@ -82,3 +85,90 @@ def test_of_two_ranks_the_one_in_no_collective_is_named_where_there_is_no_dump(e
 )
 def test_a_name_tells_the_rank(name: str, rank: int | None) -> None:
     assert rank_in_name(name) == rank
+
+
+def process(number: int, *frames: str, command: str = "python -u train.py", thread: str = "MainThread") -> str:
+    shown = "".join(f"    {frame}\n" for frame in frames)
+    return f'Process {number}: {command}\nPython v3.11.7 (/usr/bin/python3.11)\n\nThread {number} (idle): "{thread}"\n{shown}'
+
+
+BACKWARD = (
+    "_engine_run_backward (torch/autograd/graph.py:865)",
+    "backward (torch/_tensor.py:630)",
+    "<module> (train.py:88)",
+)
+UPLOAD = ("readinto (socket.py:706)", "upload (train.py:41)", "<module> (train.py:70)")
+REDUCE = ("all_reduce (torch/distributed/distributed_c10d.py:2810)", "evaluate (train.py:50)", "<module> (train.py:71)")
+
+
+def stacked(engine: Engine, tmp_path: Path, files: dict[str, str]) -> Verdict:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    return engine.triage(open_path(tmp_path))
+
+
+@pytest.mark.parametrize("apart", [UPLOAD, REDUCE])
+def test_most_stand_in_the_backward_pass_and_one_does_not(
+    engine: Engine, tmp_path: Path, apart: tuple[str, ...]
+) -> None:
+    files = {f"rank_{rank}.txt": process(4000 + rank, *(apart if rank == 2 else BACKWARD)) for rank in range(4)}
+    verdict = stacked(engine, tmp_path, files)
+    assert verdict.run.suspect_ranks == (2,)
+    assert verdict.answer is not None
+    assert verdict.answer.case == "elsewhere"
+
+
+@pytest.mark.parametrize(
+    "stacks",
+    [
+        (BACKWARD, UPLOAD),  # two can't tell
+        (BACKWARD, BACKWARD, UPLOAD, UPLOAD),
+        (UPLOAD, UPLOAD, UPLOAD, REDUCE),  # most do something of their own: the one that waits is not to blame
+        (UPLOAD, UPLOAD, UPLOAD, BACKWARD),
+        (BACKWARD, BACKWARD, BACKWARD, BACKWARD),
+    ],
+)  # fmt: skip
+def test_where_the_backward_pass_tells_nobody(
+    engine: Engine, tmp_path: Path, stacks: tuple[tuple[str, ...], ...]
+) -> None:
+    files = {f"rank_{rank}.txt": process(4000 + rank, *frames) for rank, frames in enumerate(stacks)}
+    assert stacked(engine, tmp_path, files).run.suspect_ranks == ()
+
+
+def test_of_several_processes_in_a_file_the_one_that_stands_elsewhere_is_named(engine: Engine, tmp_path: Path) -> None:
+    worker = (
+        "select (selectors.py:415)",
+        "_worker_loop (torch/utils/data/_utils/worker.py:275)",
+        "<module> (train.py:60)",
+    )
+    agent = ("_invoke_run (torch/distributed/elastic/agent/server/api.py:923)", "<module> (torchrun:8)")
+    told = [process(4711 + rank, *(UPLOAD if rank == 2 else BACKWARD)) for rank in range(4)]
+    told += [process(4811 + number, *worker) for number in range(8)]
+    text = process(4700, *agent, command="python torchrun train.py") + "".join(told)
+    verdict = stacked(engine, tmp_path, {"stacks.txt": text})
+    assert verdict.answer is not None
+    assert verdict.answer.says.startswith(
+        "Process 4713 stood in readinto (socket.py:706), called by upload (train.py:41), by the stacks, while 3 others waited."
+    )
+    assert verdict.run.suspect_ranks == ()
+    assert verdict.root_cause is not None
+    shown = text.split("\n")[verdict.root_cause.evidence[0].line - 1]
+    assert shown == "    readinto (socket.py:706)"
+
+
+def test_the_stacks_that_torch_s_debug_server_writes_name_their_ranks(engine: Engine, tmp_path: Path) -> None:
+    waits = (
+        'Thread 0x00007f5c98a4cb80 (most recent call first):\n  File "/venv/lib/python3.11/site-packages/torch/distributed/'
+        'distributed_c10d.py", line 2810 in all_reduce\n  File "/job/train.py", line 71 in <module>\n'
+    )
+    sleeps = (
+        'Thread 0x00007f5c98a4cb80 (most recent call first):\n  File "/job/train.py", line 9 in license\n'
+        '  File "/job/train.py", line 70 in <module>\n'
+    )
+    ranks = [waits, sleeps, waits, "Error: 500\n", waits]
+    text = "PARTIAL DATA: 4/5 workers responded\n  Rank 3: timed out\n\n"
+    text += "\n".join(f"=== Rank {rank}: http://gpu-021:4123{rank} ===\n{told}" for rank, told in enumerate(ranks))
+    assert form_of(text.encode()) is FileForm.RANK_STACKS
+    verdict = stacked(engine, tmp_path, {"stacks_20260501_090500.txt": text})
+    assert verdict.run.suspect_ranks == (1,)
+    assert [(source.taken_for, source.rank) for source in verdict.run.sources] == [(FileForm.RANK_STACKS, None)]

@@ -90,6 +90,8 @@ def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | Non
                 raise
             refused.append(error)
             warnings.append(f"left out: {error.message}")
+            if file is not given:
+                files.collected.refuse(error.message.partition(": ")[2] or error.message)
     if refused and len(refused) == number - unread:
         raise refused[0]
     if number == unread:

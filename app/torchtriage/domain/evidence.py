@@ -103,13 +103,15 @@ class StackLine:
 
 @dataclass(frozen=True, slots=True)
 class RankStack:
-    """Where a process stood, innermost frame first; of its threads the main one. `rank` is None where nothing tells."""
+    """Where a process stood, innermost frame first; of its threads the main one. `rank` is None where nothing tells;
+    `process` is its number where a file holds the stacks of several."""
 
     rank: int | None
     file: str | None
     position: int
     frames: tuple[StackLine, ...]
     line: Line
+    process: int | None = None
 
 
 _NO_RANKS = RankSet()

@@ -15,7 +15,7 @@ from torchtriage.evidence.collective_words import CollectiveWords
 from torchtriage.evidence.flight_recorder import newest_of_each_rank, read_dump, times_of
 from torchtriage.evidence.rank_states import states_of
 from torchtriage.evidence.reports.readers import MOST_BYTES, READERS
-from torchtriage.evidence.stacks import doing, elsewhere, is_stack_alone, read_stack
+from torchtriage.evidence.stacks import doing, elsewhere, is_stack_alone, process_elsewhere, read_stacks
 from torchtriage.evidence.wait_for import hang_of
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.file_types import HEAD, FileForm, form_of, is_report
@@ -61,7 +61,7 @@ class CollectedEvidence:
         rank = rank_in_name(file.name)
         if form is FileForm.FLIGHT_RECORDER:
             self._take(name, form, lambda: self._dump(every, name, position, rank, host))
-        elif form is FileForm.PY_SPY:
+        elif form in (FileForm.PY_SPY, FileForm.RANK_STACKS):
             self._take(name, form, lambda: self._stack(whole(every, stacks.MOST_BYTES), name, position, rank))
         elif form is FileForm.FAULTHANDLER:
             return self._log_with_stack(file, every, name, position, rank)
@@ -102,6 +102,8 @@ class CollectedEvidence:
         hang = hang_of(self._dumps, words, world_size, standing)
         if hang is None or (not hang.suspects and hang.kind in ("together", "crossed")):
             hang = elsewhere(by_rank, hang, words) or hang
+        if hang is None and not by_rank:
+            hang = process_elsewhere(self._stacks, words)
         if hang is None or not hang.suspects:
             hang = nccl_ras.hang_of_reports(self._reports) or hang
         if hang is not None:
@@ -131,6 +133,11 @@ class CollectedEvidence:
             self._list(Source(name, FileForm.UNREAD, note=f"{form}: {reason}"))
             raise
 
+    def refuse(self, reason: str) -> None:
+        """Lists the file that was taken for a log last as unread: what follows its first bytes can't be read."""
+        if self._sources and len(self._sources) < MOST_SOURCES:
+            self._sources[-1] = Source(self._sources[-1].file, FileForm.UNREAD, note=reason)
+
     def _list(self, source: Source) -> None:
         if len(self._sources) < MOST_SOURCES:
             self._sources.append(source)
@@ -146,10 +153,9 @@ class CollectedEvidence:
         return dump.rank
 
     def _stack(self, data: bytes, name: str | None, position: int, rank: int | None) -> int | None:
-        stack = read_stack(data, name, position, rank)
-        if len(self._stacks) < _MOST_DUMPS:
-            self._stacks.append(stack)
-        return stack.rank
+        stacks = read_stacks(data, name, position, rank)
+        self._stacks += stacks[: _MOST_DUMPS - len(self._stacks)]
+        return stacks[0].rank if len(stacks) == 1 else None
 
     def _log_with_stack(
         self, file: LogFile, chunks: Iterator[bytes], name: str | None, position: int, rank: int | None

@@ -11,6 +11,7 @@ import re2
 from torchtriage.domain.vocabulary import Vocabulary
 
 _FRAMES, _OPERATIONS, _GRADIENTS = "collective-frames", "collective-operations", "gradient-frames"
+_HELPERS = "helper-process-frames"
 _MOST_KEPT = 1000  # names of operations
 _NEEDS_ALL, _EVEN = "needs-all", "even"
 
@@ -28,6 +29,10 @@ class CollectiveWords:
     def may_wait_in(self, frame: str) -> bool:
         """-> whether a stack with this frame may wait for other ranks, though it names no collective."""
         return bool(self._gradients.search(frame))
+
+    def is_of_a_helper(self, frame: str) -> bool:
+        """-> whether a process with this frame is no rank, but was started by one, or starts them."""
+        return bool(self._helpers.search(frame))
 
     def needs_all(self, operation: str) -> bool:
         """-> whether it ends nowhere before every rank has come."""
@@ -54,6 +59,10 @@ class CollectiveWords:
     @cached_property
     def _gradients(self) -> Any:
         return re2.compile(self.vocabulary.regex(_GRADIENTS))
+
+    @cached_property
+    def _helpers(self) -> Any:
+        return re2.compile(self.vocabulary.regex(_HELPERS))
 
     @cached_property
     def _operations(self) -> dict[str, Any]:

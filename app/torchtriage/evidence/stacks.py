@@ -4,7 +4,10 @@ out; and of many ranks the few that are elsewhere than in a collective."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from torchtriage.domain.evidence import Hang, RankStack, StackLine
@@ -41,6 +44,10 @@ _PY_BT = lazy_regex(r'\s{2}File "(.{1,500})", line (\d{1,9}), in (.{1,200})$')
 _RUNS = lazy_regex(r"Frame 0x[0-9a-f]{1,16}, for file ([^,\n]{1,500}), line (\d{1,9}), in (\w{1,200})")
 _NATIVE = lazy_regex(r"^$|\.(?:so(?:\.[\d.]+)?|c|cc|cpp|cxx|cu|h|hpp|S)$")  # files of frames that are no Python
 _NATIVE_MAIN = "1"  # gdb counts from the newest thread down to the one that the process began with
+# === Rank 0: http://gpu-021:41233 ===
+_RANK = lazy_regex(r"(?m)^=== Rank (\d{1,6}): \S{1,300} ===\s*$")
+# Process 4711: /usr/bin/python -u train.py --fsdp / Python v3.11.7 (/usr/bin/python3.11)
+_PROCESS = lazy_regex(r"(?m)^Process (\d{1,9}): ([^\n]{0,4000})\nPython v\d")
 # Timeout (0:05:00)! ·   ... ·   Garbage-collecting; `Extension modules:` stands only below a dump with which a signal
 # ended the process, so a file with that line is read as a log.
 _BESIDE = lazy_regex(r"Timeout \([\d:.]{1,20}\)!$|\s*\.\.\.$|\s*<no Python frame>$|\s{2}Garbage-collecting$")
@@ -51,6 +58,33 @@ class _Thread(NamedTuple):
     line: int
     text: str
     frames: list[StackLine]
+
+
+def read_stacks(data: bytes, file: str | None, position: int, rank: int | None) -> list[RankStack]:
+    """-> the stacks of a file: of one process, which is of `rank`; of the ranks that its headings name; or of several
+    processes, without a rank. Raises NotRead where there is none."""
+    text = data.decode("utf-8", "replace")
+    ranks, processes = list(_RANK.finditer(text)), list(_PROCESS.finditer(text))
+    if not ranks and len(processes) <= 1:
+        return [read_stack(data, file, position, rank)]
+    heads = ranks or processes
+    found: list[RankStack] = []
+    for head, after in zip(heads, [*heads[1:], None], strict=True):
+        part = text[head.start() : after.start() if after else len(text)]
+        with suppress(NotRead):  # of a rank that did not answer there is none
+            stack = read_stack(part.encode(), file, position, int(head[1]) if ranks else None)
+            number = stack.line.number + text.count("\n", 0, head.start())
+            line = stack.line._replace(number=number, position=Position(position, number))
+            found.append(replace(stack, line=line, process=None if ranks else int(head[1])))
+    if not found:
+        raise NotRead("no stack in it")
+    return found if ranks else _of_one_command(found, {int(one[1]): one[2] for one in processes})
+
+
+def _of_one_command(stacks: list[RankStack], commands: Mapping[int, str]) -> list[RankStack]:
+    """-> the stacks of the command that most of the processes run: ranks run the same, and others were dumped too."""
+    most = Counter(commands[stack.process or 0] for stack in stacks).most_common(1)[0][0]
+    return [stack for stack in stacks if commands[stack.process or 0] == most]
 
 
 def read_stack(data: bytes, file: str | None, position: int, rank: int | None) -> RankStack:
@@ -150,6 +184,17 @@ def elsewhere(stacks: Mapping[int, RankStack], dumped: Hang | None, words: Colle
         tuple(shown[:_MOST_LINES]),
         doing=doing(stacks[few[0]]),
     )
+
+
+def process_elsewhere(stacks: Iterable[RankStack], words: CollectiveWords) -> Hang | None:
+    """-> the same of processes of which no rank is known, in words of their own."""
+    ranks = [stack for stack in stacks if not any(words.is_of_a_helper(_name(frame)) for frame in stack.frames)]
+    found = elsewhere({stack.process: stack for stack in ranks if stack.process is not None}, None, words)
+    if found is None or len(ranks) <= _FEWEST:
+        return None
+    who = f"Process{'es' if len(found.suspects) > 1 else ''} {', '.join(map(str, found.suspects))}"
+    told = f"stacks: {who} elsewhere; waiting {len(found.waiting)}; stack {found.doing}"
+    return replace(found, suspects=(), waiting=(), report=told)
 
 
 def _at_one_place(

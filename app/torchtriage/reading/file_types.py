@@ -17,6 +17,11 @@ _PY_SPY = lazy_regex(rb"\s*(?:# [^\n]*\n)*Process \d{1,9}: [^\n]*\nPython v\d")
 _FAULTHANDLER = lazy_regex(
     rb"\s*(?:Timeout \([\d:. a-z,]{1,40}\)!\s+)?(?:Current thread|Thread) 0x[0-9a-f]{1,16}[^\n]{0,60} \(most recent call first\):"
 )
+# === Rank 0: http://gpu-021:41233 === / Thread 0x00007f5c (most recent call first): · PARTIAL DATA: 3/4 workers responded / …
+_RANK_STACKS = lazy_regex(
+    rb"\s*(?:PARTIAL DATA: [^\n]*\n(?:  Rank \d[^\n]*\n){0,4096}\s*)?=== Rank \d{1,6}: \S{1,300} ===\s*\n"
+    rb"(?:Process \d|(?:Current thread|Thread) 0x|Error: \d)"
+)
 # NCCL version 2.28.9 compiled with CUDA 12.9 / CUDA runtime version … / (empty) / Job summary / ===========
 _RAS = lazy_regex(rb"(?:NCCL version [^\n]*\n)?(?:CUDA runtime version [^\n]*\n)?\s*Job summary\s*\n=+\s*\n")
 # {"DCGM Diagnostic": {"test_categories": [… · {"body": {…}, "header": ["Health Monitor Report"]}
@@ -44,6 +49,7 @@ class FileForm(StrEnum):
     FLIGHT_RECORDER = "flight recorder"  # PyTorch's dump of one rank, as JSON
     PY_SPY = "py-spy"  # the stacks of one process, as text or JSON
     FAULTHANDLER = "faulthandler"  # the same by Python's own module; a log can begin so, too
+    RANK_STACKS = "stacks of ranks"  # what the debug server of torch.distributed writes, of faulthandler or py-spy
     NCCL_RAS = "NCCL RAS report"
     ERROR_FILE = "torchelastic error file"
     NATIVE_STACKS = "gdb"  # also cuda-gdb
@@ -213,6 +219,8 @@ def form_of(head: bytes) -> FileForm:
         return _form_of_json(begin)
     if _PY_SPY.match(begin):
         return FileForm.PY_SPY
+    if _RANK_STACKS.match(begin):
+        return FileForm.RANK_STACKS
     if _RAS.match(begin):
         return FileForm.NCCL_RAS
     if _FAULTHANDLER.match(begin):
