@@ -79,6 +79,25 @@ def test_a_call_that_another_rank_made_too_outweighs_one_that_none_made() -> Non
     assert list(departures(dumps, form)) == [0]
 
 
+def test_a_rank_that_never_used_its_pair_is_known_by_the_other_pairs(words: CollectiveWords) -> None:
+    """Rank 2 skipped the call of its pair; rank 3 waits there for it, and all others for rank 3."""
+    one, other = "small@pair-0", "small@pair-1"
+    hang = hang_of(
+        of([*STEP, one, "large@world"], [*STEP, one, "large@world"], [*STEP, "large@world"], [*STEP, other]), words
+    )
+    assert hang is not None
+    assert (hang.kind, hang.suspects, hang.other_group) == ("other-call", (2,), "default_pg")
+
+
+def test_who_is_in_no_pair_that_its_dump_shows_is_not_guessed(words: CollectiveWords) -> None:
+    """Rank 4 has no pair, so that rank 1 may wait for it as well as for rank 0; but all are not in one call."""
+    usual = [*STEP, "small@pair-1", "large@world"]
+    alone = [*STEP, "large@world"]
+    hang = hang_of(of(alone, [*STEP, "small@pair-0"], usual, usual, alone), words)
+    assert hang is not None
+    assert (hang.kind, hang.suspects) == ("crossed", ())
+
+
 def test_a_dead_rank_is_named_and_not_its_peer_that_raised(words: CollectiveWords) -> None:
     """Rank 0 is dead; rank 1, its only peer in a pair, left its call there with an exception and is missed elsewhere."""
     step = "small@data"

@@ -107,11 +107,12 @@ def stacked(engine: Engine, tmp_path: Path, files: dict[str, str]) -> Verdict:
     return engine.triage(open_path(tmp_path))
 
 
-@pytest.mark.parametrize("apart", [UPLOAD, REDUCE])
+@pytest.mark.parametrize("third", [BACKWARD, REDUCE])
 def test_most_stand_in_the_backward_pass_and_one_does_not(
-    engine: Engine, tmp_path: Path, apart: tuple[str, ...]
+    engine: Engine, tmp_path: Path, third: tuple[str, ...]
 ) -> None:
-    files = {f"rank_{rank}.txt": process(4000 + rank, *(apart if rank == 2 else BACKWARD)) for rank in range(4)}
+    frames = (BACKWARD, BACKWARD, UPLOAD, third)  # the one that waits in a smaller group is none of the others
+    files = {f"rank_{rank}.txt": process(4000 + rank, *each) for rank, each in enumerate(frames)}
     verdict = stacked(engine, tmp_path, files)
     assert verdict.run.suspect_ranks == (2,)
     assert verdict.answer is not None
@@ -126,6 +127,7 @@ def test_most_stand_in_the_backward_pass_and_one_does_not(
         (UPLOAD, UPLOAD, UPLOAD, REDUCE),  # most do something of their own: the one that waits is not to blame
         (UPLOAD, UPLOAD, UPLOAD, BACKWARD),
         (BACKWARD, BACKWARD, BACKWARD, BACKWARD),
+        (BACKWARD, BACKWARD, REDUCE, BACKWARD),  # of a smaller group, for one of the others
     ],
 )  # fmt: skip
 def test_where_the_backward_pass_tells_nobody(

@@ -89,9 +89,7 @@ def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | Non
             if not (run.several or file.member):
                 raise
             refused.append(error)
-            warnings.append(f"left out: {error.message}")
-            if file is not given:
-                files.collected.refuse(error.message.partition(": ")[2] or error.message)
+            files.leave_out(error, was_listed=file is not given)
     if refused and len(refused) == number - unread:
         raise refused[0]
     if number == unread:
@@ -147,6 +145,12 @@ class _FilesReader:
     def __post_init__(self) -> None:
         self.reader = RunReader(self.matcher, error_places=self.error_places)
         self.reports = RunReader(self.matcher)
+
+    def leave_out(self, error: UnreadableLog, was_listed: bool) -> None:
+        """Tells why a file is left out, also where it had been taken for a log."""
+        self.warnings.append(f"left out: {error.message}")
+        if was_listed:
+            self.collected.refuse(error.message.partition(": ")[2] or error.message)
 
     def read_report(self, file: LogFile, number: int, origins: FileOrigins) -> None:
         """Reads what a tool printed. Raises UnreadableLog."""

@@ -200,17 +200,16 @@ def process_elsewhere(stacks: Iterable[RankStack], words: CollectiveWords) -> Ha
 def _at_one_place(
     stacks: Mapping[int, RankStack], in_collectives: list[int], words: CollectiveWords
 ) -> tuple[list[int], list[int]]:
-    """-> the ranks that stand at one and the same place where they may wait for the others, as in the backward pass, if
-    they are most of all; and the few others. Two ranks can't tell which of them is the one."""
-    if len(stacks) <= _FEWEST:
-        return [], []
+    """-> the ranks that stand at one and the same place where they may wait for the others, as in the backward pass,
+    and those that wait nowhere, if these are fewer. Two ranks can't tell which of them is the one; and one that waits
+    in a collective may do so for one of those that seem to be where they should."""
     places: dict[tuple[StackLine, ...], list[int]] = {}
     for rank, stack in stacks.items():
-        places.setdefault(stack.frames, []).append(rank)
-    frames, most = max(places.items(), key=lambda place: len(place[1]))
-    waits = most[0] in in_collectives or any(words.may_wait_in(_name(frame)) for frame in frames)
-    few = sorted(stacks.keys() - set(most))
-    return (most, few) if waits and 0 < len(few) < len(most) else ([], [])
+        if rank in in_collectives or any(words.may_wait_in(_name(frame)) for frame in stack.frames):
+            places.setdefault(stack.frames, []).append(rank)
+    most = max(places.values(), key=len, default=[])
+    few = sorted(stacks.keys() - {rank for ranks in places.values() for rank in ranks})
+    return (most, few) if len(stacks) > _FEWEST and 0 < len(few) < len(most) else ([], [])
 
 
 def doing(stack: RankStack) -> str:

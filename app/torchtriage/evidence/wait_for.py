@@ -85,7 +85,7 @@ def hang_of(
 ) -> Hang | None:
     """-> what the dumps of a run, one of each rank, show of a hang; None where no rank waits. `world_size`: how many
     ranks the run has, where something else tells; `doing`: where the stacks of ranks stand."""
-    waits = _Waits(dumps, words, world_size)
+    waits = _Waits(_with_unused_groups(dumps), words, world_size)
     if not (waits.inside or waits.transfers or waits.torn or waits.departed):
         return None
     hang = waits.explained()
@@ -128,9 +128,16 @@ class _Waits:
             place = min(absent.values(), key=self._weight)
             return self._hang(kind, sorted(absent) if kind == "absent" else (), place)
         crossed = any(sum(isinstance(node, int) for node in sink) > 1 for sink in self._sinks({}, True))
+        # Where one waits in a group whose other members no dump tells, all are not in the same call.
+        unsure = any(self.groups[key].unsure for key, _ in self.inside)
+        crossed = crossed or (unsure and self._misses_one())
         return self._hang(
             "crossed" if crossed or self.torn else "together", (), min(self.inside, key=self._weight, default=None)
         )
+
+    def _misses_one(self) -> bool:
+        """-> whether a rank with a dump did not come to a call of the group of all."""
+        return any(self.missing[place] for place in self.inside if not self.groups[place[0]].unsure)
 
     def _left(self) -> dict[Place, list[int]]:
         """-> of each rank that waits nowhere the call that it made last, where it is not known how that was left. With
@@ -425,6 +432,31 @@ class _Waits:
         return [
             dump.line(call) for dump in self.dumps.values() for view in dump.groups.values() for call in view.transfers
         ]
+
+
+def _with_unused_groups(dumps: Mapping[int, RankDump]) -> Mapping[int, RankDump]:
+    """-> the dumps, where a rank that never used its group has it all the same. Gloo's dumps tell no members: of groups
+    of one name, which have equal sizes, the one that is too small lacks the ranks that are in none of them."""
+    by_name: dict[str, dict[str, set[int]]] = {}
+    names: dict[str, GroupView] = {}
+    for rank, dump in dumps.items():
+        for key, view in dump.groups.items():
+            if not view.members:
+                by_name.setdefault(view.name, {}).setdefault(key, set()).add(rank)
+                names.setdefault(key, view)
+    added: dict[int, dict[str, GroupView]] = {}
+    for groups in by_name.values():
+        size = max(map(len, groups.values()))
+        free = dumps.keys() - set().union(*groups.values())
+        short = [key for key, ranks in groups.items() if len(ranks) < size]
+        if len(short) == 1 and len(free) == size - len(groups[short[0]]):
+            empty = replace(names[short[0]], enqueued=0, completed=0, pending=(), transfers=(), ended=(), mixed=False)
+            for rank in free:
+                added.setdefault(rank, {})[short[0]] = empty
+    return {
+        rank: replace(dump, groups={**dump.groups, **added[rank]}) if rank in added else dump
+        for rank, dump in dumps.items()
+    }
 
 
 def _groups(dumps: Mapping[int, RankDump], every: range) -> dict[str, _Group]:
