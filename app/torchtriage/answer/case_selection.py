@@ -40,8 +40,7 @@ class Speaking:
     of_log: tuple[str, ...] = ()  # the conditions of steps that the log holds, by the names under which that is kept
 
 
-@dataclass(frozen=True)
-class SilentCase:
+class SilentCase(NamedTuple):
     """A case that does not hold. `state`: `sign` (the failure does not show it), `condition` (`detail` is the fact that
     is asked for, `value` what it is), `slot` (`detail` names those that are not filled)."""
 
@@ -247,11 +246,15 @@ class Values(Mapping[str, str]):
         found = linear_regex(condition.regex).search(value) if value is not None else None
         return {name: group for name, group in found.groupdict().items() if group} if found else None
 
+    def get(self, name: str, default: Any = None) -> Any:
+        # As `Mapping` has it, only that what is not known, as most is, costs no exception.
+        return self[name] if name in self.known or name in TEXTS else default
+
     def __getitem__(self, name: str) -> str:
-        texts = {"words": self._words, "frames": self._frames, "log": self._log}
-        if name not in texts:
+        if name not in TEXTS:
             return self.known[name]
         if name not in self._texts:
+            texts = {"words": self._words, "frames": self._frames, "log": self._log}
             self._texts[name] = self.failure.shown(texts[name]())
         return self._texts[name]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from torchtriage.lazy_regex import lazy_regex
 
 _PART = lazy_regex(r"^([a-z][\w.-]*?)? *(>=|<=|==|<|>) *(\d+(?:\.\d+)*)$")
@@ -28,11 +30,13 @@ def shown(applies: str, versions: dict[str, str]) -> tuple[str | None, bool | No
     return version, True if inside else False if outside else None
 
 
+@lru_cache(maxsize=1024)
 def _package(applies: str) -> str | None:
     first = _PART.match(applies.split(",")[0].strip())
     return first[1] if first else None
 
 
+@lru_cache(maxsize=1024)
 def _span(text: str) -> Span | None:
     """-> the versions that all parts of a range leave; `==1.10` is 1.10 and all its patches."""
     low: tuple[int, ...] = ()

@@ -23,6 +23,7 @@ from torchtriage.parsing.extractor import SharedState
 from torchtriage.parsing.repeated_frames import RepeatedFrames
 from torchtriage.parsing.run_extractors import RunExtractors
 
+_BEGINS, _FACTS = attrgetter("begins"), attrgetter("facts")
 _OF_AGENTS = frozenset({EventSource.ELASTIC_AGENT, EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE})
 
 
@@ -60,19 +61,18 @@ class RunReader:
         self.extractors.expect(lines)
         shown = self._shown(lines)
         wanted = [*self.matcher.apart(shown), len(lines)][::-1]
-        begins = [seen.begins for seen in shown]
         read: list[tuple[Line, bool]] = []  # with their attempts, each with whether an extractor or an entry reads it
         while (at := len(read)) < len(lines):
             while wanted[-1] < at:
                 wanted.pop()
             if at < wanted[-1] and not self.extractors.open:
                 read += zip(self._pass_by(lines[at : wanted[-1]], shown[at : wanted[-1]]), repeat(False))
-            elif frames := self.extractors.read_ahead(lines, begins, at):
+            elif frames := self.extractors.read_ahead(lines, map(_BEGINS, islice(shown, at, None)), at):
                 read += zip(self._claim(lines[at : at + frames], shown[at : at + frames]), repeat(True))
             else:
                 read.append(self._look(lines[at], shown[at], lines[at - 1].text if at else self._above))
         self.file_ends.feed(read)
-        if self.error_places:
+        if not self.error_places.isdisjoint([line.position for line in lines]):
             self._note_errors(read)
         self._above = lines[-1].text
         self.environment.feed(lines)
@@ -132,7 +132,7 @@ class RunReader:
         """-> the lines with their attempts; they show only that the run continues."""
         if self.extractors.elastic.attempt or any(map(attrgetter("host"), lines)):
             lines = [self._with_attempt(line) for line in lines]
-        self.environment.pass_by(lines, list(map(attrgetter("facts"), shown)))
+        self.environment.pass_by(lines, list(map(_FACTS, shown)))
         self.above.feed(lines)
         return lines
 
@@ -189,7 +189,7 @@ class RunReader:
             new = lines if self.head else dropwhile(lambda line: not line.text.strip("\0 \t"), lines)
             self.head += islice(new, TITLE_WITHIN - len(self.head))
         self.last_position = lines[-1].position
-        self.ranks.update(line.rank for line in lines if line.rank is not None)
+        self.ranks.update([line.rank for line in lines if line.rank is not None])
         if self.paste is not None:
             self.paste += lines
             if len(self.paste) > LONGEST_PASTE:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import compress
+from operator import ne
 from typing import Any
 
 from torchtriage.domain.event import Event
@@ -201,12 +202,15 @@ class Environment:
             self.kinds |= form.told.kinds
             if form.counts:
                 counting.add(numbers)
-        if counting:
+        if counting.issuperset(signs):  # as of most logs
+            self._count(list(lines))
+        elif counting:
             self._count([line for line, numbers in zip(lines, signs, strict=True) if numbers in counting])
 
     def _count(self, lines: list[Line]) -> None:
         """Takes lines of progress."""
-        if progress.BAR in "\n".join([line.text for line in lines]):
+        texts = "\n".join([line.text for line in lines])
+        if progress.BAR in texts:
             lines = [line for line in lines if not self._drawn_again(line)]
         if not lines:
             return
@@ -218,11 +222,13 @@ class Environment:
         for line in lines:
             if self._phases.go_on(line):
                 break
-        if "rank" in "\n".join([line.text[:7] for line in lines]).lower():
-            told = [(progress.writer(line.text) if line.rank is None else line.rank, line) for line in lines]
-        else:
-            told = [(line.rank, line) for line in lines]
-        self._progressed_of |= {rank: line for rank, line in told if rank is not None}
+        ranks = [line.rank for line in lines]
+        if "rank" in texts.lower():
+            ranks = [
+                progress.writer(line.text) if rank is None else rank for rank, line in zip(ranks, lines, strict=True)
+            ]
+        if ranks.count(None) < len(ranks):
+            self._progressed_of |= {rank: line for rank, line in zip(ranks, lines, strict=True) if rank is not None}
 
     def _drawn_again(self, line: Line) -> bool:
         """-> whether the line is the bar above, drawn again at the same step."""
@@ -375,6 +381,6 @@ class Environment:
     def _advance(self, positions: list[Position]) -> None:
         """Takes the positions of lines of progress, which come in order, except samples."""
         last = self.progress[-1] if self.progress else START
-        self.progress += [position for above, position in pairwise([last, *positions]) if position != above]
+        self.progress += compress(positions, map(ne, positions, [last, *positions]))
         if positions[0] < last:
             self.progress.sort()

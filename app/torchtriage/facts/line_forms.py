@@ -92,13 +92,14 @@ class LineForms:
             return ()
         told_in = zip(_groups(pattern.regex), found.groups(), strict=False)
         groups = {name: value.decode("utf-8", "replace") for name, value in told_in if value}
-        units = dict(pattern.units)
-        told = (
-            (name, value.strip(), groups.get(name + _UNIT) or units.get(name))
-            for name, value in groups.items()
-            if value.strip() and not name.endswith(_UNIT)
+        units = dict(pattern.units) if pattern.units else {}
+        return tuple(
+            [
+                _value(name, plain, groups.get(name + _UNIT) or units.get(name))
+                for name, value in groups.items()
+                if not name.endswith(_UNIT) and (plain := value.strip())
+            ]
         )
-        return tuple(_value(*one) for one in told)
 
 
 @dataclass

@@ -30,7 +30,12 @@ class RepeatedFrames:
         self._gaps = frozenset()
         if last.lines_below(self._last) > len(lines):
             positions = [self._last, *(line.position for line in lines)]
-            self._gaps = frozenset(above for above, below in pairwise(positions) if below.lines_below(above) > 1)
+            # `lines_below` written out, as it is asked of each line.
+            self._gaps = frozenset(
+                above
+                for above, below in pairwise(positions)
+                if (below[1] - above[1] > 1 and below[0] == above[0]) or below[0] > above[0]
+            )
         self._last = last
 
     def between(self, head: Line, line: Line, frames: list[Frame], place: list[Line]) -> Frames:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple, TypeVar, cast
 
 from torchtriage.domain.event import Event
@@ -88,9 +89,9 @@ class RunExtractors:
             del self.open[line.stream]
         return Fed(line, claimed, events)
 
-    def read_ahead(self, lines: Sequence[Line], begins: Sequence[int], at: int) -> int:
+    def read_ahead(self, lines: Sequence[Line], begins: Iterable[int], at: int) -> int:
         """-> how many lines, from number `at` on, the one extractor read at once that has text open in their stream, as
-        there are many of them and no other extractor wants them. `begins` has the bits of each line."""
+        there are many of them and no other extractor wants them. `begins` has the bits of each line from there on."""
         stream = lines[at].stream
         bits = self.open.get(stream, 0)
         chosen = self._chosen(bits) if bits else []
@@ -114,11 +115,10 @@ class RunExtractors:
         return chosen
 
 
-def _of_one_writer(lines: Sequence[Line], begins: Sequence[int], at: int, bits: int) -> Iterator[Line]:
+def _of_one_writer(lines: Sequence[Line], begins: Iterable[int], at: int, bits: int) -> Iterator[Line]:
     """Yields the lines, from number `at` on, that their writer goes on with and that no other extractor wants."""
     stream = lines[at].stream
-    for number in range(at, len(lines)):
-        line = lines[number]
-        if line.stream != stream or line.host is not None or begins[number] & ~bits:
+    for line, wanted in zip(islice(lines, at, None), begins, strict=False):
+        if line.stream != stream or line.host is not None or wanted & ~bits:
             return
         yield line

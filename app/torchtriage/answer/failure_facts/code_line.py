@@ -6,7 +6,7 @@ import ast
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import TypeGuard
 
 from torchtriage.answer.failure_facts.failure import Failure
@@ -48,18 +48,20 @@ def code_line(failure: Failure) -> Iterator[Fact]:
     if passed is not None and passed in (told.get("operand") or told.get("argument") or "").split("."):
         yield failure.fact("passed_name", passed)
     frame = next((frame for frame in reversed(failure.frames) if failure.is_users(frame)), None)
-    if failure.raised is not None and frame is not None and (names := _given(frame)):
+    if failure.raised is not None and frame is not None and (names := _given(frame.code, frame.marked)):
         yield failure.fact("code_names", ", ".join(names))
 
 
-def _given(frame: Frame) -> list[str]:
-    """-> the variables that a user's line works with, as they can be printed above it."""
-    statement = parsed(frame.code, frame.marked)
-    if statement is None or _RAISE.match(frame.code.strip()):
+@lru_cache(maxsize=256)
+def _given(code: str, marked: str) -> list[str]:
+    """-> the variables that a user's line works with, as they can be printed above it. `marked`: the part of it that
+    Python underlined."""
+    statement = parsed(code, marked)
+    if statement is None or _RAISE.match(code.strip()):
         return []
     called = {id(node) for call in statement.all(ast.Call) for node in ast.walk(call.func)}
-    stored = {id(node) for node in ast.walk(statement.tree) if isinstance(getattr(node, "ctx", None), ast.Store)}
-    inside = {id(node.value) for node in ast.walk(statement.tree) if isinstance(node, ast.Attribute)}
+    stored = {id(node) for node in statement.nodes if isinstance(getattr(node, "ctx", None), ast.Store)}
+    inside = {id(node.value) for node in statement.nodes if isinstance(node, ast.Attribute)}
     nodes = [node for node in statement.all(ast.Attribute, ast.Name) if id(node) not in called | stored | inside]
     told = (statement.source(node) for node in nodes)
     names = dict.fromkeys(name for name in told if name and name not in _CONSTANTS and "_cut_" not in name)

@@ -4,6 +4,7 @@ answer advises, how a command is started on each host; facts in, facts out."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.domain.fact import Fact
@@ -15,7 +16,7 @@ OPTIONS = "framework-options"
 HOSTS = "every-host-commands"
 FOR_STEPS = (OPTIONS, HOSTS)  # the lists whose facts no line of the log tells
 TABLES = ("looked-up-facts", HOSTS, OPTIONS)  # the lists: two with rows about facts, one with rows about the log
-_ASKED_FIRST = lazy_regex(r"\^([a-z_]+)=")  # the first fact that a row asks for
+_ASKED_FIRST = lazy_regex(r"\^([a-z_]+)=")
 
 
 def lookup_tables(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
@@ -24,14 +25,15 @@ def lookup_tables(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]
     list `framework-options`. Of several rows that tell the same fact the first counts."""
     about_facts, about_hosts, about_log = map(failure.reading.matcher.patterns.vocabulary.patterns, TABLES)
     told = dict(known)
+    text = _text(told)
     for row in (*about_facts, *about_hosts):
-        asked = _ASKED_FIRST.search(row.regex)
-        source = told.get(asked[1]) if asked else None
-        new = [(name, value) for name, value in row.tells if name not in told]
-        if new and source is not None and _holds(row, _text(told)):
+        source = told.get(_asked_first(row.regex))
+        new = [(name, value) for name, value in row.tells if name not in told] if source is not None else ()
+        if source is not None and new and _holds(row, text):
             for name, value in new:
                 told[name] = Fact(name, value, None, source.line, source.file, source.rank, source.attempt)
                 yield told[name]
+            text = _text(told)
     frames = "\n".join(f"{frame.file} {frame.code}" for frame in failure.frames)
     shown = found_in(tuple(dict.fromkeys(row.regex for row in about_log)), f"{frames}\n{failure.log}")
     for row in about_log:
@@ -39,6 +41,13 @@ def lookup_tables(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]
             if name not in told:
                 told[name] = Fact(name, value)
                 yield told[name]
+
+
+@cache
+def _asked_first(regex: str) -> str:
+    """-> the first fact that a row asks for."""
+    asked = _ASKED_FIRST.search(regex)
+    return asked[1] if asked else ""
 
 
 def _holds(row: VocabularyPattern, text: str) -> bool:

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 from torchtriage.lazy_regex import lazy_regex
@@ -30,9 +30,14 @@ class Statement:
     start: int = 0
     end: int = LONGEST * 2
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the tree."""
+        return tuple(ast.walk(self.tree))
+
     def all(self, *kinds: type[Node]) -> list[Node]:
         """-> the nodes of some kinds in the order of the text; where some are underlined, those alone."""
-        found = [node for node in ast.walk(self.tree) if isinstance(node, kinds)]
+        found = [node for node in self.nodes if isinstance(node, kinds)]
         inside = [node for node in found if self._inside(node)]
         found = inside or [node for node in found if self._around(node)] or found
         return sorted(found, key=lambda node: getattr(node, "col_offset", 0))

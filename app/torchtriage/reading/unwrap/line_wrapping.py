@@ -98,11 +98,11 @@ def cut_width(lines: Sequence[str]) -> int | None:
 def labelled_width(lines: Sequence[str]) -> int | None:
     """-> the width in characters at which lines behind a rank's label were cut, the rest of each below it without one;
     None where none was. A single one will do, as no worker's line goes on without its label."""
-    labelled = [line for line in lines if line.startswith(_RANK_LABELS)]
-    widest = max(map(len, labelled), default=0)
+    labelled = [at for at, line in enumerate(lines) if line.startswith(_RANK_LABELS)]
+    widest = max([len(lines[at]) for at in labelled], default=0)
     if len(labelled) < _FEWEST or not _NARROWEST <= widest <= _WIDEST:
         return None
-    full = [at for at, line in enumerate(lines[:-1]) if len(line) == widest and line.startswith(_RANK_LABELS)]
+    full = [at for at in labelled if len(lines[at]) == widest and at + 1 < len(lines)]
     below = [lines[at + 1] for at in full if not _is_drawn(lines[at])]
     return widest if below and all(_REST.match(line) and len(line) <= widest for line in below) else None
 
