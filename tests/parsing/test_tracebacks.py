@@ -475,3 +475,28 @@ def test_a_traceback_cut_behind_its_assertion_raised_that() -> None:
     (event,) = read(traceback("x", [("/job/a.py", 3, "f", "g()"), ("/job/b.py", 9, "g", "assert rows, name")])[:-1])
     assert event.exception is not None
     assert (event.source, event.exception.type) == (EventSource.TRACEBACK, "AssertionError")
+
+
+def test_a_chain_within_a_workers_traceback_comes_before_what_the_parent_raised() -> None:
+    """The parent repeats in its own message all that the worker raised, causes included."""
+    label = "KeyError: 'input'"
+    (event,) = read(
+        [
+            *traceback(
+                "KeyError: Caught KeyError in DataLoader worker process 0.",
+                [("/job/run.py", 222, "<module>", "trainer.fit(model)")],
+            ),
+            "Original Traceback (most recent call last):",
+            *traceback(label, [("/env/site-packages/pandas/base.py", 3621, "get_loc", "return self.find(key)")])[1:],
+            "",
+            "The above exception was the direct cause of the following exception:",
+            "",
+            *traceback(label, [("/job/data.py", 262, "convert", "rows = batch['input']")]),
+        ]
+    )
+    assert [raised.message for raised in event.chain] == [
+        "'input'",
+        "'input'",
+        "Caught KeyError in DataLoader worker process 0.",
+    ]
+    assert [raised.frames[-1].function for raised in event.chain] == ["get_loc", "convert", "<module>"]

@@ -292,7 +292,7 @@ class Tracebacks(Extractor):
         told = tuple(stream.quoted), stream.forward, tuple(stream.outer)
         raised = Raised(stream.type, message, tuple(stream.frames), lines, implicit, *told)
         place = len(stream.chain) - 1 if stream.inner and stream.chain and not grammar.HEAD.search(message) else None
-        if place is not None and not stream.linked:
+        if place is not None:
             stream.chain.insert(max(place, 0), raised)
         else:
             stream.chain.append(raised)
