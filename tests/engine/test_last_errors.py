@@ -26,7 +26,6 @@ def triage(engine: Engine, *parts: str | list[str]) -> Verdict:
         f"2026-03-12 12:31:12 | ERROR | sky.guard:check:88 - {TOLD}",
         f"E0312 10:14:12.131000 4121 guard.cc:88] {TOLD}",
         f"fatal: {TOLD}",
-        f"Error executing step with options: ['task={TOLD}']",
         f'{{"time": "2026-03-12T10:14:12", "level": "ERROR", "msg": "{TOLD}"}}',
     ],
 )

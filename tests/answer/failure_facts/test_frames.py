@@ -59,3 +59,33 @@ def test_of_a_very_deep_stack_the_users_outer_frames_are_known(engine: Engine) -
     own = '  File "/job/train.py", line 7, in train_step\n    return model(batch["pixels"])\n'
     found = facts(engine, f"step 1 loss 0.5\nTraceback (most recent call last):\n{own}{library}RuntimeError: bad\n")
     assert (found["where"], found["code"]) == ("/job/train.py:7", 'return model(batch["pixels"])')
+
+
+def test_the_call_that_led_to_a_librarys_exception_is_that_of_the_next_one_in_the_chain(engine: Engine) -> None:
+    found = facts(
+        engine,
+        f"""step 1 loss 0.5
+Traceback (most recent call last):
+  File "/job/run.py", line 222, in <module>
+    trainer.fit(model)
+  File "{SITE}/torch/_utils.py", line 425, in reraise
+    raise self.exc_type(msg)
+KeyError: Caught KeyError in DataLoader worker process 0.
+Original Traceback (most recent call last):
+  File "{SITE}/pandas/core/indexes/base.py", line 3621, in get_loc
+    return self._engine.get_loc(casted_key)
+KeyError: 'input'
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "{SITE}/torch/utils/data/_utils/worker.py", line 287, in _worker_loop
+    data = fetcher.fetch(index)
+  File "/job/data.py", line 262, in convert
+    rows = batch['input']
+  File "{SITE}/pandas/core/indexes/base.py", line 3623, in get_loc
+    raise KeyError(key) from err
+KeyError: 'input'
+""",
+    )
+    assert (found["where"], found["code"]) == ("/job/data.py:262", "rows = batch['input']")

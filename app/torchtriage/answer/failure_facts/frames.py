@@ -60,10 +60,15 @@ def frames(failure: Failure) -> Iterator[Fact]:
 
 
 def _users_frames(failure: Failure) -> list[Frame]:
-    """-> the user's frames of the exception that a library raised of this one: they led to it."""
-    chains = (raised.frames for raised in reversed(failure.finding.event.chain))
-    users = ([frame for frame in frames if failure.is_users(frame) and frame.file] for frames in chains)
-    return next((frames for frames in users if frames), [])
+    """-> the user's frames of the exception that a library raised of this one: they led to it. The next one of the chain
+    comes first, unless its line calls nothing: it was cut, or other ranks' lines stand in it."""
+    chain = failure.finding.event.chain
+    place = next((place for place, raised in enumerate(chain) if raised is failure.raised), len(chain) - 1)
+    chains = (raised.frames for raised in (*chain[place + 1 :], *reversed(chain[: place + 1])))
+    users = [[frame for frame in frames if failure.is_users(frame) and frame.file] for frames in chains]
+    found = [frames for frames in users if frames]
+    calling = (frames for frames in found if frames[-1].code and not _RAISES.match(frames[-1].code))
+    return next(calling, found[0] if found else [])
 
 
 def _of_frame(failure: Failure, frame: Frame, place: str, code: str, function: str) -> Iterator[Fact]:
