@@ -55,6 +55,15 @@ STAYS = {
         "maas login",
         "signal-cli",
     ],
+    "cloud_tools": [
+        "# local.ini",
+        "curl -X PUT http://127.0.0.1:5984/_node",
+        "setAcl /train",
+        "bundle config",
+        "pritunl-client add",
+        "check_nrpe",
+        "bw unlock",
+    ],
     "other_tools": ["frpc:", "https://aip.baidubce.com", "enroot import", "beegfs:"],
 }
 DAMAGED = ["auth.login('kerberos'", "run_20260301T101010Z_gpu07"]

@@ -28,6 +28,7 @@ from torchtriage.reading.redaction.secret_patterns import (
     Named,
     keep_parsed,
     secret_kinds,
+    words,
 )
 from torchtriage.reading.redaction.secret_values import (
     Begins,
@@ -295,7 +296,7 @@ class _Unlisted(_Rule):
         end = at if data[at - 1 : at].isalnum() else at - 1
         begin = _word_start(data, end)
         word = data[begin:end]
-        if word.startswith(_NO_TOKEN):
+        if _NO_TOKEN.match(word):
             return None
         found = _UNLISTED.search(word) if b"_" in word or b"-" in word else None
         if found and is_scattered(found[1]):
@@ -336,7 +337,7 @@ _BECOMES = lazy_regex(rb"(\\{0,15}[\"']) -> (\\{0,15}[\"'])")
 _NAMES = lazy_regex(rb"\\{0,15}[\"'][ \t]?:")
 _MASKED = lazy_regex(rb"[xX*.]+|0+|[-_]+")  # put in the place of a token
 _UNLISTED = lazy_regex(UNLISTED_WHOLE.encode())
-_NO_TOKEN = (b"_Z", b"sha", b"AAAA")  # so begin the names of C++ functions, digests, and public keys
+_NO_TOKEN = lazy_regex(lambda: words("begins_no_token"))
 _OF_BASE64 = (ascii_letters + digits + "+/_-").encode()
 _BASE64 = lazy_regex(rb"[A-Za-z0-9+/_-]{1,120}={0,2}")
 _LONGEST_UNNAMED = 100  # bytes; what is longer is data
@@ -349,13 +350,16 @@ _USER = lazy_regex(rb"([^\s/:@]*)(?::([^\s]*))?@")
 _PORT = lazy_regex(rb"\d{1,5}(?:[/?#]|$)")
 _AT_HOST = lazy_regex(rb"@(?:[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:[/,?]|$)|[\w-]+:\d{2,5}(?:[/,?]|$))")
 _SCHEME = lazy_regex(rb"([A-Za-z][\w-]{1,30})[ \t]+(?=[^\s])")
-_WHOLE = lazy_regex(rb"(?i)digest|aws4|oauth$|hawk|mac$|sharedkey|credential|goog4|oss4|tc3|hmac|sdk-|v4")
+_WHOLE = lazy_regex(lambda: rb"(?i)" + words("signed_scheme"))
 _OPENS = lazy_regex(OPENS.encode(), re.MULTILINE)
 _MARK = b"[redacted:"
 _LOGIN = lazy_regex(rb"[A-Za-z][\w.-]{0,40}:([^\s:@/\"'<>]{6,60})\Z")
 _COMMAND = 240  # bytes before a value in which its user may be named
 _OF_A_USER = lazy_regex(
-    rb"(?<!sudo)[ \"']-(?:[uUlD]|-?(?:[a-z]{1,12}-)?(?:user(?:name)?|login|account|bind-?dn|principal))[\"',= ]|[ \"']login[\"', ]"
+    lambda: (
+        rb"(?<!sudo)[ \"']-(?:[uUlD]|-?(?:[a-z]{1,12}-)?" + words("user_option") + rb")[\"',= ]|[ \"']login[\"', ]"
+        rb"|[ ]user " + words("user_made") + rb" "
+    )
 )
 _NO_NAME = lazy_regex(rb"[^A-Z!#$%^&*+]*[A-Z!#$%^&*+]")
 _TO_HOST = lazy_regex(rb"[^\s\"'<>/?]{1,200}")
@@ -363,8 +367,8 @@ _WORD_BEFORE = lazy_regex(
     rb"(?:\[[0-9;]{0,12}m)?([^\s\"'`/*#;(\[]{6,120})[\"'`]? (?:is|as) (?:the|your|my|our) [\w ]{5,12}\Z"
 )
 _PIPED = lazy_regex(rb"[.:!?]*\\{0,3}[\"']?(?:[ \t]*\||\n[^\n+]{0,60}\++[ ])([^\n]{0,200})")
-_ASKS_FOR_A_PASSWORD = lazy_regex(rb"-stdin\b|sudo (?:-\w+ )*-\w*S|passwd|kinit|cryptsetup|wg pubkey")
-_MAY_ASK_FOR_ONE = lazy_regex(rb"stdin\b|login")
+_ASKS_FOR_A_PASSWORD = lazy_regex(lambda: words("asks_for_password"))
+_MAY_ASK_FOR_ONE = lazy_regex(lambda: words("may_ask_for_password"))
 _IN_PERCENT = lazy_regex(rb"((?:[^\s%\"'<>&]|%(?!40|2[fF])){1,200})%40")
 
 
@@ -532,7 +536,7 @@ def _unnamed(data: bytes, begin: int, end: int) -> _Span | None:
         b"\n",
     ):
         return None  # a line of data
-    if not 32 <= len(word) <= _LONGEST_UNNAMED or word.startswith(_NO_TOKEN) or not is_scattered(word):
+    if not 32 <= len(word) <= _LONGEST_UNNAMED or _NO_TOKEN.match(word) or not is_scattered(word):
         return None
     if data[begin - 1 : begin] in _IN_A_PATH or is_open(data, begin) or _holds_text(word):
         return None
