@@ -63,6 +63,12 @@ STAYS = {
         "pritunl-client add",
         "check_nrpe",
         "bw unlock",
+        "SUSEConnect",
+        "knife ssh",
+        "pveum user",
+        "sedutil-cli",
+        "conda: anaconda -t",
+        "signtool",
     ],
     "other_tools": ["frpc:", "https://aip.baidubce.com", "enroot import", "beegfs:"],
 }
