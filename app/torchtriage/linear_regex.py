@@ -8,7 +8,7 @@ from typing import Any
 
 import re2
 
-_UNANCHORED = re2._Anchor.UNANCHORED
+_UNANCHORED, _ANCHORED = re2._Anchor.UNANCHORED, re2._Anchor.ANCHOR_START
 
 
 class LinearRegex:
@@ -29,6 +29,25 @@ class LinearRegex:
         if self._find(_UNANCHORED, data, 0, len(data))[0][0] < 0:
             return None
         return self._regex.search(text)
+
+
+class LinearBytes:
+    """The same for bytes: only where a match begins and what its groups took."""
+
+    __slots__ = ("_find",)
+
+    def __init__(self, pattern: bytes, options: re2.Options | None = None) -> None:
+        """Raises re2.error where RE2 refuses it."""
+        self._find = re2.compile(pattern, options)._regexp.Match
+
+    def search(self, data: bytes) -> tuple[int, list[bytes]] | None:
+        """-> where the first match begins, and its groups, empty where one took no part."""
+        (start, _), *spans = self._find(_UNANCHORED, data, 0, len(data))
+        return None if start < 0 else (start, [data[at:end] if at >= 0 else b"" for at, end in spans])
+
+    def begins(self, data: bytes) -> bool:
+        """-> whether the data begins with a match."""
+        return bool(self._find(_ANCHORED, data, 0, len(data))[0][0] >= 0)
 
 
 @lru_cache(maxsize=16384)

@@ -35,7 +35,11 @@ class Head:
     @cached_property
     def texts(self) -> list[str]:
         """The lines as text, without carriage returns at their ends."""
-        text = b"\n".join(self.lines).decode("utf-8", "replace")  # All at once takes a tenth of the time.
+        return self.first_texts(len(self.lines))
+
+    def first_texts(self, most: int) -> list[str]:
+        """-> the same of the first lines."""
+        text = b"\n".join(self.lines[:most]).decode("utf-8", "replace")  # All at once takes a tenth of the time.
         texts = text.split("\n") if self.lines else []
         return [line.rstrip("\r") for line in texts] if "\r" in text else texts
 

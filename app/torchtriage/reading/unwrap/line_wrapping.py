@@ -44,7 +44,7 @@ def _recognise_between_words(head: Head) -> Decode | None:
     longest = max(head.lines[:_WIDEST], key=len, default=b"")
     if len(longest) > _WIDEST // 2 and b" " in longest.strip(b"> \t"):
         return None
-    width = wrap_width(head.texts)
+    width = wrap_width(head.first_texts(_SAMPLE))
     return None if width is None else from_layout(partial(rejoin_words, width=width))
 
 
