@@ -45,6 +45,8 @@ class HostSteps:
 
     def times(self, host_of: Mapping[int, str]) -> dict[str, StepTimes]:
         """-> the time at which each host logged each step first, where several hosts did. `host_of`: of a rank."""
+        if not host_of and not any(line.host for line in self.lines):
+            return {}  # as of most logs, which name no host
         by_host: dict[str, dict[_Writer, list[Line]]] = {}
         for line in self.lines:
             host = host_of_line(line, host_of)
