@@ -15,11 +15,12 @@ from pathlib import Path
 from signal import Signals, strsignal
 from typing import NamedTuple
 
+import re2
+
 from torchtriage.domain.line import Line, Position
 from torchtriage.domain.vocabulary import Vocabulary, VocabularyPattern
 from torchtriage.facts.sign import sign_of
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.linear_regex import LinearBytes
 from torchtriage.reading.scan import Scanner
 
 NAME = "line values"
@@ -87,9 +88,9 @@ class LineForms:
         pattern = self._patterns[form]
         data = text[:LONGEST].encode("utf-8", "replace")
         found = _compiled(pattern.loose).search(data)
-        if found is None or (pattern.unless and _compiled(pattern.unless).begins(data[found[0] :])):
+        if found is None or (pattern.unless and _compiled(pattern.unless).match(data[found.start() :])):
             return ()
-        told_in = zip(_groups(pattern.regex), found[1], strict=False)
+        told_in = zip(_groups(pattern.regex), found.groups(), strict=False)
         groups = {name: value.decode("utf-8", "replace") for name, value in told_in if value}
         units = dict(pattern.units) if pattern.units else {}
         return tuple(
@@ -214,8 +215,8 @@ def _names(regex: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(regex: str) -> LinearBytes:
-    return LinearBytes(regex.encode())  # In bytes, as a text's places would be counted over for each search.
+def _compiled(regex: str) -> re2._Regexp:
+    return re2.compile(regex.encode())  # In bytes, as a text's places would be counted over for each search.
 
 
 @cache

@@ -20,7 +20,6 @@ from torchtriage.domain.entry import Entry, KnowledgeBase, Sign
 from torchtriage.facts.line_facts import LineSigns
 from torchtriage.facts.line_forms import LineForms
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.linear_regex import LinearBytes
 from torchtriage.matching import required_literals as literals
 from torchtriage.matching.prefilter import Found, Prefilter
 from torchtriage.matching.required_literals import (
@@ -114,7 +113,7 @@ class Patterns:
         self.blocks = Scanner(in_blocks, cache, f"blocks {self._in_blocks} {key}".encode())
         self._texts = Scanner(in_texts, cache, f"texts once {key}".encode(), once=True)
         self._found: dict[tuple[str, frozenset[str]], list[int]] = {}
-        self._exact: dict[tuple[str, bool], LinearBytes] = {}
+        self._exact: dict[tuple[str, bool], re2._Regexp] = {}
 
     def cached(self, name: str, sources: Iterable[Path], make: Callable[[], list[T]]) -> list[T]:
         """-> what `make`, whose code is in `sources`, makes of this knowledge base; from the cache if it is there."""
@@ -195,9 +194,10 @@ class Patterns:
         plain = text.isascii() and pattern.isascii()
         if (pattern, plain) not in self._exact:
             # Of ASCII both encodings say the same, and a pattern of single bytes is compiled in half of the time.
-            options = _SINGLE_BYTES if plain else None
-            self._exact[pattern, plain] = LinearBytes(f"(?m){pattern}".encode(), options)
-        return self._exact[pattern, plain].search(text.encode()) is not None
+            self._exact[pattern, plain] = (
+                re2.compile(f"(?m){pattern}".encode(), _SINGLE_BYTES) if plain else re2.compile(f"(?m){pattern}")
+            )
+        return bool(self._exact[pattern, plain].search(text.encode() if plain else text))
 
 
 def regex_of(sign: Sign) -> str:
