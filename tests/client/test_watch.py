@@ -201,11 +201,45 @@ def test_a_process_that_has_no_handler_gets_no_signal(bench: Bench) -> None:
         assert process.returncode == 0
 
 
+WORKS = """import os, sys, time
+for step in range(10):
+    print("step", step, "loss 2.5", flush=True)
+    time.sleep(0.4)
+while not os.path.exists(sys.argv[1]):
+    sum(range(1000))
+    sorted(range(1000))
+print("eval loss 2.3", flush=True)
+"""
+
+
+def test_a_rank_that_works_without_a_word_is_no_hang(bench: Bench, tmp_path: Path) -> None:
+    over = tmp_path / "over"
+    command = [sys.executable, "-c", WORKS, str(over)]
+    with ended(bench.start("watch", *SHORT, "--patience", "300", "--", *command, environment=RANK)) as process:
+        lines = until(process, "torchtriage-client:")
+        assert "but the stack of rank 3 changes: no hang before 300 s" in lines[-1]
+        over.touch()
+        _, told = process.communicate()
+        assert (process.returncode, told) == (0, b"")
+    assert bench.incidents() == []
+
+
+def test_what_is_ended_as_it_hung_says_so_at_its_end(bench: Bench) -> None:
+    with watched(bench, "--stop-after", "1", environment=RANK) as process:
+        until(process, "more:")
+        lines = until(process, "more:")
+        assert any("The watch ended it 1 s later, as --stop-after says." in line for line in lines)
+        process.communicate()
+    assert bench.triaged()["verdict"]["root_cause"]["entry"] == "perf.hang"
+
+
 def test_a_process_that_is_stopped_is_told(bench: Bench) -> None:
     command = [sys.executable, "-c", "import os; os.kill(os.getpid(), 19)\n" + STOPS]
     with ended(bench.start("watch", *SHORT, "--", *command, environment=RANK)) as process:
         lines = until(process, "more:")
         assert "torchtriage-client: not gathered: the stack of rank 3: its process is stopped (SIGSTOP)\n" in lines
+        assert any("The process of rank 3 is stopped (SIGSTOP" in line for line in lines)
+        assert bench.triaged()["verdict"]["run"]["suspect_ranks"] == [3]
         (stopped,) = (pid for pid in client.tree_of(process.pid) if b"STOP" in state_of(pid))
         os.kill(stopped, signal.SIGCONT)
         process.communicate(b"0\n")

@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchtriage.client.torchtriage_client import Follower, Limits, News, Step, Watch, Work, tree_of
+from torchtriage.client.torchtriage_client import Follower, Limits, News, Step, Watch, Work, moving, tree_of
 from torchtriage.domain.rank_set import RankSet
 from torchtriage.errors import BadInput, TriageError
 
@@ -40,6 +40,10 @@ _STALLED: _Words = (
 _WATCHDOG: _Words = ("a watchdog speaks up: {line}", "watchdog 报告：{line}")
 _RESUMED: _Words = ("the run goes on after {seconds} s", "{seconds} 秒后任务继续")
 _SAID = {"silent": _SILENT, "stalled": _STALLED, "watchdog": _WATCHDOG, "resumed": _RESUMED}
+_WORKS: _Words = (
+    "no output for {seconds} s, but the stack of {ranks} changes: no hang before {patience} s",
+    "已有 {seconds} 秒没有输出，但 {ranks} 的栈在变化：{patience} 秒之前不算卡住",
+)
 _USUAL: _Words = (", usually {usual}", "，平时 {usual}")
 _STEP: _Words = ("; last step {step}", "；最后一步是第 {step} 步")
 _RANKS: _Words = ("silent for {seconds} s: {ranks}", "{ranks} 已 {seconds} 秒没有输出")
@@ -120,7 +124,8 @@ class _Job:
         while True:
             now = time.monotonic()
             follower.read(watch, now)
-            if news := watch.look(now, at_work):
+            news = watch.look(now, at_work)
+            if news and not self._is_work(news, watch):
                 self._tell(news)
             gone_since = (gone_since or now) if follower.gone else None
             if gone_since is not None and now - gone_since > self._limits.silence:
@@ -131,6 +136,19 @@ class _Job:
                 return self._verdict(None)
             if wait(options.poll):
                 return self._verdict(None)
+
+    def _is_work(self, news: News, watch: Watch) -> bool:
+        """-> whether it is a silence in which ranks below the processes work on, as py-spy shows; it is told then."""
+        if not watch.may_be_work(news):
+            return False
+        ranks = RankSet.of(rank for pid in self._pids for rank in moving(pid, ""))
+        if not ranks:
+            return False
+        watch.bear()
+        named = f"rank{'' if len(ranks) == 1 or self._zh else 's'} {ranks}"
+        told = {"seconds": f"{news.seconds:.0f}", "ranks": named, "patience": f"{self._limits.patience:.0f}"}
+        self._say((_WORKS[0].format(**told), _WORKS[1].format(**told)))
+        return True
 
     def _tell(self, news: News) -> None:
         if not self._options.json:

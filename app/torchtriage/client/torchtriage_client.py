@@ -1606,17 +1606,19 @@ def hooked(folder: str, environment: dict[str, str]) -> dict[str, str]:
 
 
 class Gathered(NamedTuple):
-    """What was gathered, and in a sentence each what could not be."""
+    """What was gathered, and in a sentence each what could not be. `silent`: lines for the engine about ranks that gave
+    no stack for what their processes do."""
 
     files: list[Member]
     missing: list[str]
+    silent: list[str]
 
 
 def gather(pid: int, stacks: str, since: float, host: bool = True) -> Gathered:
     """Gathers stacks and dumps of the job that a process began at the time `since`, and what its `host` knows of it,
     within limits of time and size. Changes nothing of the job."""
     deadline = time.monotonic() + _GATHERING
-    found = Gathered([], [])
+    found = Gathered([], [], [])
     _ask_for_dumps(found)
     _gather_stacks(found, pid, stacks, deadline)
     if host:
@@ -1630,7 +1632,7 @@ def gather_at_end(have: str, since: float, seconds: float = _AT_THE_END) -> Gath
     """Gathers what the host knows of a command that has failed: the kernel's newest lines, the state of GPUs, dumps
     newer than `since`. What the folder `have` holds already, of a hang before, is left out."""
     deadline = time.monotonic() + seconds
-    found = Gathered([], [])
+    found = Gathered([], [], [])
     _gather_kernel(found, since, deadline)
     _gather_gpus(found, deadline)
     _gather_dumps(found, since)
@@ -1702,7 +1704,10 @@ def _gather_stacks(found: Gathered, pid: int, folder: str, deadline: float) -> N
         if told:
             found.files.append(Member(f"stacks/rank_{rank}.txt", [told[: 4 * MB]]))
         else:
-            found.missing.append(f"the stack of rank {rank}: {_why_silent(process)}")
+            why = _why_silent(process)
+            found.missing.append(f"the stack of rank {rank}: {why}")
+            if why.startswith("its process "):
+                found.silent.append(f"[rank{rank}]: torchtriage watch: no stack: {why}\n")
     if not ranks:
         found.missing.append("stacks: no process has a rank")
 
@@ -1960,8 +1965,9 @@ class Watcher:
         self._hung_at = news.step
         stacks = os.path.join(self._capture.folder, "stacks")
         found = gather(pid, stacks, self._since, self._settings.gather)
-        if news.for_engine:
-            found.files.append(Member(OWN_FILE, [news.for_engine.encode()]))
+        own = news.for_engine + "".join(found.silent)
+        if own:
+            found.files.append(Member(OWN_FILE, [own.encode()]))
         for missing in found.missing:
             say("not gathered: " + missing)
         try:
