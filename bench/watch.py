@@ -15,9 +15,13 @@ def main() -> None:
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.runs)
     print("| made runs | of | alarms | seconds from hang to message: median, 90 of 100, most |\n|---|---|---|---|")
-    for name, silent in (("no failure", False), ("no failure, evaluations that nothing shows", True)):
+    for name, silent, stacks in (
+        ("no failure", False, False),
+        ("no failure, evaluations that only stacks show", True, True),
+        ("the same, but no stacks can be had", True, False),
+    ):
         runs = [list(made_run(seed, silent_evaluations=silent)) for seed in seeds]
-        alarms = sum(bool(watched(run, run[-1].at + 1)) for run in runs)
+        alarms = sum(bool(watched(run, run[-1].at + 1, stacks)) for run in runs)
         print(f"| {name} | {len(runs)} | {alarms} | |")
     took = []
     for run, since in map(made_hang, seeds):

@@ -32,16 +32,18 @@ _WATCHDOG = "[rank{rank}]:[E ProcessGroupNCCL.cpp:607] [Rank {rank}] Watchdog ca
 
 @dataclass(frozen=True)
 class Print:
-    """What is printed at a time; `works` says that files are read and written all the time before it."""
+    """What is printed at a time; `works` says that files are read and written all the time before it, `moves` that the
+    ranks' stacks change meanwhile."""
 
     at: float
     text: str
     works: bool = False
+    moves: bool = False
 
 
 def made_run(seed: int, hours: float = 1.5, silent_evaluations: bool = False) -> Iterator[Print]:
     """Yields what a run without failure prints. `silent_evaluations`: those of up to nine minutes are not announced,
-    and touch no files, for which no watch can know them."""
+    and touch no files, so that only the ranks' stacks tell them from a hang."""
     chance = random.Random(seed)
     now, end = 0.0, hours * 3600
     for text in chance.sample(_STARTS, chance.randint(1, len(_STARTS))):
@@ -87,8 +89,8 @@ def made_hang(seed: int, hours: float = 1.5) -> tuple[list[Print], float]:
     return kept, since
 
 
-def watched(run: list[Print], until: float) -> list[tuple[float, News]]:
-    """-> what a watch tells of a run that is looked at until then, each with its time."""
+def watched(run: list[Print], until: float, stacks: bool = False) -> list[tuple[float, News]]:
+    """-> what a watch tells of a run that is looked at until then, each with its time. `stacks`: it can have them."""
     watch, news = Watch(Limits(), 0.0), list[tuple[float, News]]()
     at, now = 0, 0.0
     while now < until:
@@ -98,6 +100,9 @@ def watched(run: list[Print], until: float) -> list[tuple[float, News]]:
             at += 1
         works = at < len(run) and run[at].works
         if found := watch.look(now, lambda works=works: works):  # type: ignore[misc]
+            if stacks and watch.may_be_work(found) and at < len(run) and run[at].moves:
+                watch.bear()
+                continue
             news.append((now, found))
     return news
 
@@ -120,7 +125,9 @@ def _evaluation(now: float, chance: random.Random, silent: bool) -> Iterator[Pri
     elif kind == "reads files":
         yield Print(now + chance.uniform(60, 540), "eval loss 2.31", works=True)
     else:
-        yield Print(now + (chance.uniform(100, 540) if silent else chance.uniform(5, 85)), "eval loss 2.31")
+        yield Print(
+            now + (chance.uniform(100, 540) if silent else chance.uniform(5, 85)), "eval loss 2.31", moves=silent
+        )
 
 
 def _checkpoint(now: float, step: int, chance: random.Random) -> Iterator[Print]:

@@ -23,6 +23,12 @@ def test_a_run_that_goes_on_is_no_hang(seed: int) -> None:
     assert watched(run, run[-1].at + 1) == []
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_an_evaluation_that_only_stacks_show_is_no_hang(seed: int) -> None:
+    run = list(made_run(seed, silent_evaluations=True))
+    assert watched(run, run[-1].at + 1, stacks=True) == []
+
+
 @pytest.mark.parametrize("seed", range(100))
 def test_every_hang_is_told(seed: int) -> None:
     run, since = made_hang(seed)

@@ -1725,7 +1725,7 @@ def moving(pid: int, folder: str) -> list[int]:
             return moved
         before = now
         ranks = {rank: process for rank, process in ranks.items() if now[rank]}
-        time.sleep(_MOVES_WITHIN / 8)
+        time.sleep(_MOVES_WITHIN / 32)
     return []
 
 
