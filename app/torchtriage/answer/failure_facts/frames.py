@@ -60,8 +60,8 @@ def frames(failure: Failure) -> Iterator[Fact]:
 
 
 def _users_frames(failure: Failure) -> list[Frame]:
-    """-> the user's frames of the exception that a library raised of this one: they led to it. The next one of the chain
-    comes first, unless its line calls nothing: it was cut, or other ranks' lines stand in it."""
+    """-> the user's frames of the exception that a library raised of this one: they led to it. The next one of the
+    chain comes first, unless its line calls nothing: it was cut, or other ranks' lines stand in it."""
     chain = failure.finding.event.chain
     place = next((place for place, raised in enumerate(chain) if raised is failure.raised), len(chain) - 1)
     chains = (raised.frames for raised in (*chain[place + 1 :], *reversed(chain[: place + 1])))
