@@ -174,6 +174,8 @@ def test_a_draft_is_tracked_approved_retriaged_and_undone(client: TestClient) ->
     assert SOUND.title_en in preview
     assert SAYS in client.get(incident).text
     assert "Tracking only</li>" in (undone := moved(client, "undo"))
+    assert "undid the approval of" in undone
+    assert "undid the approval of" in client.get("/settings").text
     assert 'aria-current="step">Tracking only' in undone
     assert client.get(f"/knowledge/{SOUND.entry}").status_code == 404
     assert "It is not in use yet." in moved(client, "take-back")

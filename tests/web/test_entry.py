@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -112,3 +113,10 @@ def test_the_cases_of_an_entry_are_listed_with_their_examples(client: TestClient
     assert "{saved}" not in page.text
     chinese = client.get("/knowledge/checkpoint.size-mismatch", headers=BROWSER, params={"lang": "zh"})
     assert "类别数不同" in chinese.text
+
+
+def test_a_command_names_what_it_needs_as_a_place(client: TestClient) -> None:
+    page = client.get("/knowledge/cuda.oom").text
+    assert "export ALLOC_VARIABLE=expandable_segments:True" in page
+    commands = re.findall(r'class="command"><code translate="no">(.*?)</code>', page, re.DOTALL)
+    assert not any("{alloc_variable}" in command for command in commands)

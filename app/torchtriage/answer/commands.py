@@ -71,9 +71,9 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     return _PLACE.sub(lambda found: _word(found[1], values) or _UNTOLD.get(found[1], found[0]), text)
 
 
-def general(text: str) -> str:
-    """-> a command or a sentence as an entry shows it to anyone: `{host}` is HOST."""
-    return filled(text, {})
+def general(text: str, captured: Iterable[str] = ()) -> str:
+    """-> a command or a sentence as an entry shows it to anyone: `{host}` is HOST, and so is what it has `captured`."""
+    return filled(text, {name: name.upper() for name in captured})
 
 
 def is_plain(text: str) -> bool:

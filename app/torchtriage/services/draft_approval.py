@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
+from typing import Any
 
 from torchtriage.domain.access import Change, Scope
 from torchtriage.domain.back_test import BackTest
@@ -30,9 +31,11 @@ class AnotherMustApprove(BadInput):
     code = "another_must_approve"
 
 
-def move_draft(service: Service, draft_id: str, revision: int, state: DraftState, by: str) -> StoredDraft:
+def move_draft(
+    service: Service, draft_id: str, revision: int, state: DraftState, by: str, undoes: str | None = None
+) -> StoredDraft:
     """Tracks a draft, approves it, or takes it back to where it says nothing; what is approved is in use at once here,
-    and within a minute on other servers -> the draft.
+    and within a minute on other servers -> the draft. The audit log says which action it `undoes`.
 
     Raises NotFound, EditedMeanwhile, AnotherMustApprove, and BadInput where something is wrong with the draft, or the
     operator's own folders do not load.
@@ -47,7 +50,8 @@ def move_draft(service: Service, draft_id: str, revision: int, state: DraftState
     now = datetime.now(UTC)
     with service.database.transaction() as session:
         before = drafts.move(session, draft_id, revision, state, by, now)
-        detail = {"before": {"state": before.state}, "after": {"state": state}}
+        detail: dict[str, Any] = {"before": {"state": before.state}, "after": {"state": state}}
+        detail |= {"undoes": undoes} if undoes else {}
         audit_log.add(session, Change(now, by, _ACTIONS[state], f"draft {draft_id}", detail))
     if DraftState.APPLIED in (state, before.state):
         _adopt(service, before, state, by)
@@ -100,8 +104,8 @@ def undo(service: Service, draft_id: str, revision: int, by: str) -> StoredDraft
         raise BadInput("there is nothing to undo")
     before = last.detail["before"]
     if last.action == "change":
-        return change_draft(service, draft_id, revision, from_json_form(Draft, before), by)[0]
-    return move_draft(service, draft_id, revision, DraftState(before["state"]), by)
+        return change_draft(service, draft_id, revision, from_json_form(Draft, before), by, last.action)[0]
+    return move_draft(service, draft_id, revision, DraftState(before["state"]), by, last.action)
 
 
 def tracking_of(service: Service, draft_id: str) -> BackTest:

@@ -102,9 +102,10 @@ def create_draft(service: Service, draft: Draft, incident_id: str | None, by: st
 
 
 def change_draft(
-    service: Service, draft_id: str, revision: int, draft: Draft, by: str
+    service: Service, draft_id: str, revision: int, draft: Draft, by: str, undoes: str | None = None
 ) -> tuple[StoredDraft, DraftCheck]:
-    """Keeps what was typed, whatever is wrong with it -> the draft, and what is.
+    """Keeps what was typed, whatever is wrong with it -> the draft, and what is. The audit log says which action it
+    `undoes`.
 
     Raises NotFound, EntryTaken, and EditedMeanwhile where somebody changed it after `revision`.
     """
@@ -113,6 +114,7 @@ def change_draft(
     with service.database.transaction() as session:
         before = drafts.change(session, draft_id, revision, draft, checked.says, by, now)
         detail = {"before": fields_form(before.draft), "after": fields_form(draft)}
+        detail |= {"undoes": undoes} if undoes else {}
         audit_log.add(session, Change(now, by, "change", f"draft {draft_id}", detail))
         return drafts.read(session, draft_id), checked
 

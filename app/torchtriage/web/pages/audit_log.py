@@ -31,7 +31,10 @@ def change_lines(changes: Iterable[Change], lang: Language) -> tuple[ChangeLine,
 
 def _line(change: Change, lang: Language) -> ChangeLine:
     kind, _, name = change.subject.partition(" ")
+    undone = change.detail.get("undoes")
     did, thing = f"did_{change.action.replace(' ', '_')}", f"thing_{kind}"
+    if isinstance(undone, str) and (undo := f"did_undo_{undone.replace(' ', '_')}") in catalogue():
+        did = undo
     return ChangeLine(
         change.at,
         change.by,
