@@ -113,7 +113,7 @@ def change_draft(
     now = datetime.now(UTC)
     with service.database.transaction() as session:
         before = drafts.change(session, draft_id, revision, draft, checked.says, by, now)
-        detail = {"before": fields_form(before.draft), "after": fields_form(draft)}
+        detail: dict[str, Any] = {"before": fields_form(before.draft), "after": fields_form(draft)}
         detail |= {"undoes": undoes} if undoes else {}
         audit_log.add(session, Change(now, by, "change", f"draft {draft_id}", detail))
         return drafts.read(session, draft_id), checked
