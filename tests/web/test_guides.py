@@ -25,7 +25,7 @@ def test_what_the_connect_page_names_can_be_read_there(client: TestClient) -> No
 def test_a_guide_is_shown_with_its_parts(client: TestClient) -> None:
     page = client.get("/guides/slurm").text
     assert "<h1>Slurm</h1>" in page
-    assert '<th scope="col">who sets it up</th>' in page
+    assert '<td></td><th scope="col">who sets it up</th>' in page
     assert 'href="/guides/client"' in page
     assert "```" not in page
     assert "**" not in re.sub(r"<code.*?</code>", "", page, flags=re.DOTALL)
