@@ -38,9 +38,9 @@ def retriage(request: Request, service: ServiceDep, retriage_jobs: RetriageJobsD
     left = progress.found + progress.failed - len(progress.differences)
     rows = rows_of(request, service, [one.incident_id for one in progress.differences])
     keys = (key for one in progress.differences for key in (one.before, one.after) if key)
-    titles = {
-        entry: title for _, entry in keys if entry and (title := title_of(entry, service.knowledge, language(request)))
-    }
+    named = {entry for _, entry in keys if entry}
+    titles = {entry: title_of(entry, service.knowledge, language(request)) or entry for entry in named}
+    titles = {entry: title for entry, title in titles.items() if title != entry}  # without those that are gone
     return render(request, "retriage.html", RetriagePage(progress, left, rows, titles))
 
 
