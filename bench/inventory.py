@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from torchtriage.answer.case_selection import is_general
+from torchtriage.answer.case_selection import is_general, knows_place
 from torchtriage.domain.message_template import LibraryMessage, parts
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
@@ -33,14 +33,33 @@ from torchtriage.reading.sources import from_bytes
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "inventory.md"
 _LOGGED = frozenset({"error", "critical"})
 _NUMBER = re.compile(r"(?i)len\(|rank|size|dim|num|count|step|idx|index|world|length|total|version|_id\b|shape\[")
+# What stands in a slot of this name, as Python prints it; the first that is found. Any other slot holds a word.
+_PRINTED = (
+    (re.compile(r"^type\([^()]*\)$"), "<class 'int'>"),
+    (re.compile(r"\.shape$|(?<!mesh)\.size\(\)$"), "torch.Size([7])"),
+    (re.compile(r"\bdtype$"), "torch.float32"),
+    (re.compile(r"dtypes$"), "{torch.float32, torch.bfloat16}"),
+    (re.compile(r"\.device$"), "cuda:0"),
+    (re.compile(r"^(device_)?mesh$"), "DeviceMesh((dp=2, tp=4), 'cuda')"),
+    (re.compile(r"(^|_)(names|types|keys)$|\.keys\(\)\)?$"), "['value']"),
+    (_NUMBER, "7"),
+)
 _SITE = "/env/lib/python3.11/site-packages"
 _BY_TORCH = (
     f'  File "{_SITE}/torch/distributed/distributed_c10d.py", line 3000, in all_reduce\n'
     "    work = group.allreduce([tensor], opts)\n"
-    "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3690, internal "
-    "error - please report this issue to the NCCL developers, NCCL version 2.27.5\nncclInternalError: Internal check failed.\n"
-    "Last error:\n"
+    "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3690, "
 )
+_INTERNAL = (
+    "internal error - please report this issue to the NCCL developers, NCCL version 2.27.5\n"
+    "ncclInternalError: Internal check failed.\nLast error:\n"
+)
+_CUDA_FAILED = (
+    "unhandled cuda error (run with NCCL_DEBUG=INFO for details), NCCL version 2.27.5\n"
+    "ncclUnhandledCudaError: Call to CUDA function failed.\nLast error:\n"
+)
+# Of these each message is tried for the page, of the others each Nth.
+_IN_FULL = ("torch.distributed", "torch.utils.data", "torch.utils.checkpoint", "torch.autograd", "nccl")
 _USERS_LINE = "train.py:71"
 _OTHERS, _SILENT, _NAMELESS = "another library's family", "called healthy or inconclusive", "does not name the place"
 # Parts of a library that the page counts on their own, each behind those that lie in it.
@@ -65,13 +84,16 @@ class Tried(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """`case`: one that knows the message; `form`: its wording is known; `family`: neither, or a case that repeats any
-        message of its family."""
+        """`case`: one that knows the message; `place`: one of the part of the library that printed it, which says what a
+        check there means and quotes the message; `form`: its wording is known; `family`: none of these, or a case that
+        repeats any message of its family."""
         if self.form is not None:
             return "form"
         cases = _engine().knowledge.entries[self.entry].cases if self.entry else ()
         speaks = next((case for case in cases if case.id == self.case), None)
-        return "nothing" if self.entry is None else "case" if speaks and not is_general(speaks) else "family"
+        if speaks is None:
+            return "nothing" if self.entry is None else "family"
+        return "case" if not is_general(speaks) else "place" if knows_place(speaks) else "family"
 
 
 def log_of(known: KnownMessage, library: str) -> str:
@@ -81,18 +103,31 @@ def log_of(known: KnownMessage, library: str) -> str:
     call = 'Traceback (most recent call last):\n  File "/job/train.py", line 71, in train\n    out = run(batch)\n'
     if message.kind == "NCCL WARN":
         warned = f"gpu-3:812:1200 [2] {message.module}:340 {message.kind} {text}\n"
-        return f"{steps}\n{warned}{call}{_BY_TORCH}{text}\n"
+        result = _CUDA_FAILED if text.startswith("Cuda failure") else _INTERNAL
+        return f"{steps}\n{warned}{call}{_BY_TORCH}{result}{text}\n"
     if library.endswith(NATIVE):
         return f"{steps}{call}RuntimeError: {text}\n"
-    path, function = message.module.replace(".", "/"), message.function.rpartition(".")[2] or "<module>"
+    path = message.module.replace(".", "/") + ("/__init__" if message.module in _packages(library) else "")
+    function = message.function.rpartition(".")[2] or "<module>"
     frame = f'  File "{_SITE}/{path}.py", line 100, in {function}\n    raise {message.kind}(\n'
     return f"{steps}{call}{frame}{message.kind}: {text}\n"
 
 
+@lru_cache
+def _packages(name: str) -> frozenset[str]:
+    """-> the modules of a library that hold others, so that their file is `__init__.py`."""
+    library = built_in().library(name)
+    modules = {known.message.module for known in library or ()}
+    return frozenset(module.rpartition(".")[0] for module in modules) & modules
+
+
 def filled(message: LibraryMessage) -> str:
     """-> the message with a value in each slot, always the same."""
-    values = ("7" if _NUMBER.search(part.text) else "value" for part in parts(message.template) if part.is_slot)
-    return "".join(next(values) if part.is_slot else part.text for part in parts(message.template)).strip()
+    return "".join(_printed(part.text) if part.is_slot else part.text for part in parts(message.template)).strip()
+
+
+def _printed(slot: str) -> str:
+    return next((value for name, value in _PRINTED if name.search(slot)), "value")
 
 
 def tried(library: str, known: KnownMessage) -> Tried:
@@ -152,7 +187,8 @@ def _area_marks() -> AreaMarks:
 
 
 def chosen(wanted: list[str], every: int) -> list[tuple[str, KnownMessage]]:
-    """-> the messages of the newest version that can end a run, of these libraries and modules; each `every`th one."""
+    """-> the messages of the newest version that can end a run, of these libraries and modules: each `every`th one, and
+    all of the parts that are tried in full."""
     found: list[tuple[str, KnownMessage]] = []
     for name in built_in().names():
         library = built_in().library(name)
@@ -162,7 +198,11 @@ def chosen(wanted: list[str], every: int) -> list[tuple[str, KnownMessage]]:
             ends = message.kind not in _LOGGED and not message.kind.endswith("Warning")
             if library is not None and here and ends and message.until == library.versions[-1]:
                 found.append((name, known))
-    return found[::every]
+    return [each for place, each in enumerate(found) if place % every == 0 or _in_full(*each)]
+
+
+def _in_full(library: str, known: KnownMessage) -> bool:
+    return library in _IN_FULL or any(f"{known.message.module}.".startswith(f"{part}.") for part in _IN_FULL)
 
 
 def _tried(job: tuple[str, KnownMessage]) -> Tried:
@@ -174,11 +214,11 @@ def table(results: Iterable[Tried]) -> Iterator[str]:
     counts: dict[str, Counter[str]] = {}
     for each in results:
         counts.setdefault(each.part, Counter()).update((each.outcome, "all", *each.broken))
-    yield "| part | messages | by a case | by a form | by a family | by the inventory | rules broken |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| part | messages | by a case | by a case of its part | by a form | by a family | by the inventory | rules broken |"
+    yield "|---|---|---|---|---|---|---|---|"
     for part, count in sorted(counts.items(), key=lambda each: each[0]):
         broken = sum(count[rule] for rule in (_OTHERS, _SILENT, _NAMELESS))
-        told = (count[outcome] for outcome in ("all", "case", "form", "family", "nothing"))
+        told = (count[outcome] for outcome in ("all", "case", "place", "form", "family", "nothing"))
         yield f"| {part} | {' | '.join(map(str, told))} | {broken} |"
 
 
@@ -193,8 +233,10 @@ def page(results: list[Tried], every: int) -> str:
         "<!-- Made by python -m bench.inventory --write. -->",
         "",
         "`python -m scripts.inventory PACKAGE==VERSION` reads the messages of a released package into",
-        f"`knowledge_base/_inventory`. For one of {every} exceptions and `NCCL WARN` of the newest version read, a log is made and",
-        "asked: does a case know the message, does a form know its wording, does a family name it, or does the answer say only",
+        f"`knowledge_base/_inventory`. For one of {every} exceptions of the newest version read, and for each of "
+        f"{', '.join(_IN_FULL)}, a log is made and",
+        "asked: does a case know the message; does a case of the part of the library that printed it say what a check there means;",
+        "does a form know its wording; does a family name it; or does the answer say only",
         "which function of the library printed it and which line called that? A rule is broken where such a log is called healthy or inconclusive, where a",
         "family of another library claims it, or where the answer does not name the user's line and where the message is from.",
         "",

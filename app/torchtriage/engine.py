@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchtriage.answer import inconclusive
 from torchtriage.answer.action import advise, explained, not_known, nothing_failed
 from torchtriage.answer.answer_text import facts_used, write_answer
-from torchtriage.answer.case_selection import is_general, knows_message, speaking_case, speaking_form
+from torchtriage.answer.case_selection import is_general, knows_message, knows_place, speaking_case, speaking_form
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.library_message import Printed, library_message, printed_by
 from torchtriage.answer.failure_facts.lookup_tables import FOR_STEPS
@@ -176,7 +176,7 @@ class Engine:
         printed = printed_by(failure, self._inventory) if general else None
         at = speaking.failure if speaking else failure
         facts = failure_facts(at) if at is not failure else facts
-        answered = speaking is not None and knows_message(speaking.case)
+        answered = speaking is not None and (knows_message(speaking.case) or knows_place(speaking.case))
         form = None if answered else speaking_form(self.knowledge.all_forms(), at, facts)
         facts = (*facts, *library_message(failure, printed)) if printed else facts
         taken_by = (speaking, form)  # what the form took counts, where both use a name

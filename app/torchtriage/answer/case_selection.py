@@ -21,6 +21,7 @@ from torchtriage.matching.matcher import frames_text
 
 TEXTS = frozenset({"words", "frames", "log"})  # that only conditions ask of
 _OF_MESSAGE = frozenset({"words", "message"})
+_OF_PLACE = frozenset({"library_frame", "library_function"})
 _MEANINGLESS = "zq zq zq zq 7"
 PRONOUNS = "pronouns"  # the list of the vocabulary: words that name nothing by themselves
 _MESSAGES = frozenset({"words", "log"})
@@ -77,7 +78,18 @@ def is_general(case: Case) -> bool:
 def knows_message(case: Case) -> bool:
     """-> whether a case says what its message means: it is not general, and no step of it hands on the advice that the
     message itself gives."""
-    return not is_general(case) and not any("advice" in slots(step.do.en) for step in case.steps)
+    return not is_general(case) and not _hands_on_advice(case)
+
+
+def _hands_on_advice(case: Case) -> bool:
+    return any("advice" in slots(step.do.en) for step in case.steps)
+
+
+def knows_place(case: Case) -> bool:
+    """-> whether a case is about one part of a library, which its conditions name. What a check inside that part asks
+    for is not the caller's to satisfy, so the wording of its message is no advice."""
+    asked = (each for each in case.when if each.fact in _OF_PLACE and not holds_for_any_text(each))
+    return any(asked) and not _hands_on_advice(case)
 
 
 def speaking_case(failure: Failure, facts: Iterable[Fact]) -> Speaking | None:
