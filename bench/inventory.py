@@ -85,7 +85,7 @@ class Tried(NamedTuple):
     @property
     def outcome(self) -> str:
         """`case`: one that knows the message; `place`: one of the part of the library that printed it, which says what a
-        check there means and quotes the message; `form`: its wording is known; `family`: none of these, or a case that
+        check there means, names the function and quotes the message; `form`: its wording is known; `family`: none of these, or a case that
         repeats any message of its family."""
         if self.form is not None:
             return "form"
@@ -93,7 +93,10 @@ class Tried(NamedTuple):
         speaks = next((case for case in cases if case.id == self.case), None)
         if speaks is None:
             return "nothing" if self.entry is None else "family"
-        return "case" if not is_general(speaks) else "place" if knows_place(speaks) else "family"
+        if not is_general(speaks):
+            return "case"
+        names = self.message.function.rpartition(".")[2] in self.says
+        return "place" if knows_place(speaks) and names else "family"
 
 
 def log_of(known: KnownMessage, library: str) -> str:

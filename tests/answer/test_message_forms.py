@@ -180,6 +180,71 @@ def test_a_librarys_bare_assertion_is_told_by_its_condition(
     assert told.steps[0].run == "print(net, mesh, flush=True)"
 
 
+INSIDE = (
+    'Traceback (most recent call last):\n  File "/home/ada/proj/train.py", line 184, in main\n'
+    "    y = torch.movedim(x, 0, dims)\n"
+    '  File "/opt/venv/lib/python3.11/site-packages/torch/{path}", line 31, in {function}\n'
+    "    raise {kind}(\n{kind}: {text}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "function", "kind", "text", "entry", "case"),
+    [
+        (
+            "distributed/tensor/_ops/_view_ops.py",
+            "dim_movedim",
+            "AssertionError",
+            "Expected len(input) == len(destination), got 1 != 2",
+            "fsdp.error",
+            "dtensor-rule-check",
+        ),
+        (
+            "distributed/_functional_collectives.py",
+            "all_reduce_inplace",
+            "AssertionError",
+            "group cannot be None",
+            "collective.arguments",
+            "functional-collective-check",
+        ),
+        (
+            "distributed/_symmetric_memory/__init__.py",
+            "_fused_all_gather_matmul_impl",
+            "ValueError",
+            "A_shard must be a matrix",
+            "usage.distributed-check",
+            "symmetric-memory",
+        ),
+    ],
+)
+def test_a_check_inside_a_part_of_a_library_is_told_by_that_part(
+    engine: Engine, path: str, function: str, kind: str, text: str, entry: str, case: str
+) -> None:
+    told = engine.triage(from_bytes(INSIDE.format(path=path, function=function, kind=kind, text=text).encode()))
+    assert told.root_cause is not None
+    assert told.answer is not None
+    assert (told.root_cause.entry, told.answer.case, told.answer.form) == (entry, case, None)
+    assert text in told.answer.says
+    assert function in told.answer.says
+    assert "train.py:184" in told.answer.says
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The maximum number of rendezvous nodes (2) must be greater than or equal to the minimum number of rendezvous nodes (4).",
+        "The rendezvous configuration option 'read_timeout' does not represent a valid integer value.",
+    ],
+)
+def test_a_wrong_option_of_the_rendezvous_is_no_unreachable_store(engine: Engine, text: str) -> None:
+    log = INSIDE.format(path="distributed/elastic/rendezvous/api.py", function="__init__", kind="ValueError", text=text)
+    told = engine.triage(from_bytes(log.encode()))
+    assert told.root_cause is not None
+    assert told.root_cause.entry == "elastic.launch-args"
+    assert told.answer is not None
+    assert "store" not in told.answer.says
+
+
 def test_a_pronoun_is_no_name_of_a_setting(engine: Engine) -> None:
     text = "You chose a plan that nobody has. It must be one of layer, rms or none."
     assert "Set It" not in " ".join(step.do for step in answer(engine, "ValueError", text).steps)
