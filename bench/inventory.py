@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from torchtriage.answer.case_selection import is_general, knows_place
+from torchtriage.answer.case_selection import is_general, knows_message, knows_place
 from torchtriage.domain.message_template import LibraryMessage, parts
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
@@ -44,6 +44,7 @@ _PRINTED = (
     (re.compile(r"(^|_)(names|types|keys)$|\.keys\(\)\)?$"), "['value']"),
     (_NUMBER, "7"),
 )
+_SLOT, _WORD = re.compile(r"\{\w+\}"), re.compile(r"[A-Za-z]{2}")
 _SITE = "/env/lib/python3.11/site-packages"
 _BY_TORCH = (
     f'  File "{_SITE}/torch/distributed/distributed_c10d.py", line 3000, in all_reduce\n'
@@ -86,17 +87,17 @@ class Tried(NamedTuple):
     def outcome(self) -> str:
         """`case`: one that knows the message; `place`: one of the part of the library that printed it, which says what a
         check there means, names the function and quotes the message; `form`: its wording is known; `family`: none of these, or a case that
-        repeats any message of its family."""
+        repeats any message of its family, or hands on what the message itself advises."""
         if self.form is not None:
             return "form"
         cases = _engine().knowledge.entries[self.entry].cases if self.entry else ()
         speaks = next((case for case in cases if case.id == self.case), None)
         if speaks is None:
             return "nothing" if self.entry is None else "family"
-        if not is_general(speaks):
+        if knows_message(speaks) and _WORD.search(_SLOT.sub("", speaks.says.en)):
             return "case"
         names = self.message.function.rpartition(".")[2] in self.says
-        return "place" if knows_place(speaks) and names else "family"
+        return "place" if is_general(speaks) and knows_place(speaks) and names else "family"
 
 
 def log_of(known: KnownMessage, library: str) -> str:
