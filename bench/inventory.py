@@ -1,10 +1,11 @@
 """Tries the engine on every message that libraries can print: `python -m bench.inventory [LIBRARY or MODULE…]`.
 
 For each exception of the inventory a log is made: training steps, then a traceback of `train.py`, line 71, through the
-function that raises it; for each warning of NCCL, its line and the exception that torch makes of it. Values stand in the slots. The rules: such a log
-is never healthy or inconclusive, no family of another library claims it, and the answer names the user's line and where
-the message comes from. `--write` writes docs/inventory.md, `--breaches N` prints the first N logs of each broken rule,
-`--without N` the first N messages that no case answers.
+function that raises it; for each warning of NCCL, its line and the exception that torch makes of it. Values stand in the
+slots. The rules: such a log is never healthy or inconclusive, no family of another library claims it, and the answer names
+the user's line and where the message comes from. `--write` writes docs/inventory.md; where libraries or modules are named,
+it renews their rows alone. `--breaches N` prints the first N logs of each broken rule, `--without N` the first N messages
+that no case answers.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ class Tried(NamedTuple):
     @property
     def outcome(self) -> str:
         """`case`: one that knows the message; `place`: one of the part of the library that printed it, which says what a
-        check there means, names the function and quotes the message; `form`: its wording is known; `family`: none of these, or a case that
-        repeats any message of its family, or hands on what the message itself advises."""
+        check there means, names the function and quotes the message; `form`: its wording is known; `family`: none of
+        these, or a case that repeats any message of its family, or hands on what the message itself advises."""
         if self.form is not None:
             return "form"
         cases = _engine().knowledge.entries[self.entry].cases if self.entry else ()
@@ -226,8 +227,8 @@ def table(results: Iterable[Tried]) -> Iterator[str]:
         yield f"| {part} | {' | '.join(map(str, told))} | {broken} |"
 
 
-def page(results: list[Tried], every: int) -> str:
-    """-> docs/inventory.md."""
+def page(rows: Iterable[str], every: int) -> str:
+    """-> docs/inventory.md, with these rows."""
     versions = []
     for name in built_in().names():
         library = built_in().library(name)
@@ -239,16 +240,24 @@ def page(results: list[Tried], every: int) -> str:
         "`python -m scripts.inventory PACKAGE==VERSION` reads the messages of a released package into",
         f"`knowledge_base/_inventory`. For one of {every} exceptions of the newest version read, and for each of "
         f"{', '.join(_IN_FULL)}, a log is made and",
-        "asked: does a case know the message; does a case of the part of the library that printed it say what a check there means;",
-        "does a form know its wording; does a family name it; or does the answer say only",
+        "asked: does a case know the message; does a case of the part of the library that printed it say what a check there means",
+        "and name the function; does a form know its wording; does a family name it; or does the answer say only",
         "which function of the library printed it and which line called that? A rule is broken where such a log is called healthy or inconclusive, where a",
         "family of another library claims it, or where the answer does not name the user's line and where the message is from.",
         "",
-        *table(results),
+        *rows,
         "",
         f"Versions read: {'; '.join(versions)}.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def beside(rows: Iterable[str], written: str) -> Iterator[str]:
+    """Yields the rows of a page: those given, and of the parts that they do not hold, those that it had."""
+    head, line, *found = rows
+    had = [row for row in written.splitlines() if row.startswith("| ") and row.count("|") == head.count("|")]
+    by_part = {row.split()[1]: row for row in (*had[1:], *found)}
+    yield from (head, line, *(by_part[part] for part in sorted(by_part)))
 
 
 def main() -> None:
@@ -263,7 +272,8 @@ def main() -> None:
     with ProcessPoolExecutor(2) as pool:
         results = list(pool.map(_tried, chosen(given.wanted, given.every), chunksize=64))
     if given.write:
-        PAGE.write_text(page(results, given.every), encoding="utf-8")
+        had = PAGE.read_text(encoding="utf-8") if given.wanted else ""
+        PAGE.write_text(page(beside(table(results), had), given.every), encoding="utf-8")
     print("\n".join(table(results)))
     families = Counter(each.entry for each in results if not each.case)
     print("without a case:", ", ".join(f"{name} {count}" for name, count in families.most_common(25)))
