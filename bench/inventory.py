@@ -256,7 +256,7 @@ def beside(rows: Iterable[str], written: str) -> Iterator[str]:
     """Yields the rows of a page: those given, and of the parts that they do not hold, those that it had."""
     head, line, *found = rows
     had = [row for row in written.splitlines() if row.startswith("| ") and row.count("|") == head.count("|")]
-    by_part = {row.split()[1]: row for row in (*had[1:], *found)}
+    by_part = {row.split()[1]: row for row in (*had, *found) if row != head}
     yield from (head, line, *(by_part[part] for part in sorted(by_part)))
 
 
