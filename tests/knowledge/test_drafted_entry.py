@@ -61,7 +61,7 @@ def test_its_file_is_an_entry_without_problems(tmp_path: Path, cache: Path) -> N
         ({"sign": "step "}, "sign", "matches a healthy line"),
         ({"sign": "ShardTooLong"}, "example", "the verdict on its example is unexplained"),
         ({"says_en": ""}, "says_en", "this is missing"),
-        ({"says_en": "Shard {shart} is short."}, "says_en", "nothing fills the slot {shart}"),
+        ({"says_en": "Shard {shart} is short."}, "says_en", "the example does not show {shart}"),
         ({"says_zh": "分片 {shart} 太短。"}, "says_zh", "nothing fills the slot {shart}"),
         ({"says_en": "word " * 36}, "says_en", "says 36 words"),
         ({"steps": (DraftStep(),) * 3}, "step1_en", "at least one step"),

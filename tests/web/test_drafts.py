@@ -351,4 +351,4 @@ def test_stored_answers_follow_a_case_that_is_added_and_taken_back(client: TestC
     told = client.get("/api/v1/changes", params={"subject": "incidents"}).json()["items"]
     assert [(change["action"], change["detail"]["changed"]) for change in told] == [("retriage", 1), ("retriage", 1)]
     shown = client.get("/drafts/1").text
-    assert re.findall(r"<li>anyone ([a-z ]+) <span", shown) == ["took back", "approved", "created"]
+    assert re.findall(r"<li>anyone ([a-z ]+) draft 1 <span", shown) == ["undid the approval of", "approved", "created"]

@@ -90,7 +90,7 @@ def test_a_step_says_for_which_words_it_is_meant(with_own: TestClient) -> None:
     page = with_own.get("/knowledge/cuda.oom").text
     assert "if the log says <code" in page
     assert ">of memory</code> or <code" in page
-    assert "memory</code></span>: No</span>" in with_own.get("/knowledge/nccl.ib").text
+    assert "or 1 more</span></span>: No</span>" in with_own.get("/knowledge/nccl.ib").text
 
 
 def test_the_step_that_is_meant_is_told_first(with_own: TestClient) -> None:

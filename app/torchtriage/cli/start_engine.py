@@ -42,11 +42,13 @@ def packs_home() -> Path:
 def load_knowledge(fresh: bool = False) -> KnowledgeBase:
     """-> the knowledge base of these folders, without files of packs that do not load; standard error says which.
     Where `fresh`, all files are parsed, and what only kb check refuses is not looked at. Raises KnowledgeError."""
-    from torchtriage.knowledge import cache, loader
+    from torchtriage.knowledge import cache
     from torchtriage.knowledge.folders import packs_in
     from torchtriage.knowledge.sound_folders import load_sound
 
     def parsed(folders: Sequence[Path], _: Path, without: frozenset[Path]) -> KnowledgeBase:
+        from torchtriage.knowledge import loader  # with it all that reads YAML
+
         return loader.load(folders, without=without)
 
     sound = load_sound(_ordered, packs_in(packs_home()), parsed if fresh else cache.load)

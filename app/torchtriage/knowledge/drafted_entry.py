@@ -10,6 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import re2
 import yaml
 from pydantic import ValidationError
 
@@ -24,6 +25,7 @@ from torchtriage.knowledge.checks import problems_of, problems_of_added
 from torchtriage.knowledge.new_entry import block_text, case_name, is_entry_id, single_quoted
 from torchtriage.knowledge.schema import AddedCases, EntryForm
 from torchtriage.knowledge.yaml_positions import Loader
+from torchtriage.linear_regex import linear_regex
 from torchtriage.matching.patterns import regex_of
 
 _ADVICE = {"no": "fix-first", "yes": "retry", "once": "retry"}
@@ -122,7 +124,7 @@ def check_draft(
     verdict = spoken.get((entry.id, _case(draft)))
     missing = unknown_slots(entry.cases[0], verdict) if verdict and _is_its(entry, verdict) else []
     problems += [FieldProblem("says_en", _NOT_SHOWN.format(name=name)) for name in missing]
-    problems += _at_fields(draft, found, _fields(problems), bool(missing))
+    problems += _at_fields(draft, found, _fields(problems), bool(missing) and _sign_is_shown(draft))
     checked = _said(entry, verdict) if verdict else DraftCheck()
     known = known_in(entry.cases[0], verdict) if verdict and _is_its(entry, verdict) else ()
     return replace(checked, problems=tuple(problems), known=tuple(sorted(known)))
@@ -142,6 +144,14 @@ def _at_fields(draft: Draft, found: Iterable[Problem], told: set[str], silent: b
         elif field not in told or LEFT not in problem.text:
             yield FieldProblem(field, problem.text.removeprefix(f"case {_case(draft)}: "), problem.lesser)
         told = {*told, field}
+
+
+def _sign_is_shown(draft: Draft) -> bool:
+    """-> whether the sign is found in the example, so that only a slot keeps the case from speaking."""
+    try:
+        return linear_regex(draft.sign).search(draft.example) is not None
+    except re2.error:
+        return False
 
 
 def _is_its(entry: Entry, verdict: Verdict) -> bool:
