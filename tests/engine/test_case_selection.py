@@ -146,7 +146,7 @@ def test_where_a_library_raised_is_not_said_of_what_a_rank_only_reports(tmp_path
     (tmp_path / "flux" / "lost.yaml").write_text(ENTRY.replace("owner: user\n", f"owner: user\n{role}\n"))
     answer = Engine(load([tmp_path]), small_bases()).triage(from_bytes(LIBRARY.encode())).answer
     assert answer is not None
-    assert ("Raised inside torch/flux.py:9" in answer.says) is (not role)
+    assert ("Raised at torch/flux.py:9" in answer.says) is (not role)
 
 
 @pytest.mark.parametrize(("above", "step"), [(0, "above line 1;"), (9, "above line 10 of the log")])

@@ -144,7 +144,8 @@ def _where_raised(
         return [by, _fill(sentences.MESSAGE_VALUES, values, lang)]
     if not named & _PLACES and not _is_placed(says, values):
         place = _place(values, lang, raised, known)
-        return [place or (_fill(sentences.RAISED_INSIDE_LIBRARY, values, lang) if inside else None)]
+        within = sentences.RAISED_AT_LIBRARY_LINE if known else sentences.RAISED_INSIDE_LIBRARY
+        return [place or (_fill(within, values, lang) if inside else None)]
     if "library_frame" in named and "where" not in named:
         return [_fill(sentences.CALLED_FROM, values, lang)]
     if short(values.get("code", "")) not in says:
@@ -219,8 +220,8 @@ def _place(
 ) -> str | None:
     """-> where it was raised, and the code there; the caller's where that only raises. The library's line is told where
     the interpreter stopped at it, and where no case tells what went wrong."""
-    if raised is sentences.RAISED_AT and "library" in values:
-        telling = not _HANDS_ON.search(values.get("library_code", "")) and (not known or _is_of_interpreter(values))
+    if raised is sentences.RAISED_AT and "library" in values and (not known or _is_of_interpreter(values)):
+        telling = not _HANDS_ON.search(values.get("library_code", ""))
         told = values if telling else {k: v for k, v in values.items() if k != "library_code"}
         if below := _fill(sentences.RAISED_IN_LIBRARY, told, lang):
             return below

@@ -42,6 +42,10 @@ RAISED_INSIDE_LIBRARY = Text(
     "Raised inside {library_frame}[[ ({library_function})]][[: `{library_code}`]].",
     "在 {library_frame}[[（{library_function}）]] 内部抛出[[，代码 `{library_code}`]]。",
 )
+RAISED_AT_LIBRARY_LINE = Text(
+    "Raised at {library_frame}[[ ({library_function})]].",
+    "出错位置：{library_frame}[[（{library_function}）]]。",
+)
 RAISED_BY = Text(
     "Raised by {raised_by}[[, called from {where}]][[: `{code}`]].",
     "由 {raised_by} 抛出[[，调用处 {where}]][[，代码 `{code}`]]。",

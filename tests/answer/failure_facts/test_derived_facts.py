@@ -191,3 +191,19 @@ def test_a_holder_of_memory_that_the_launcher_started_is_another_rank(
         f"is reserved by PyTorch but unallocated.\n{below}"
     )
     assert told(engine, raised).get("other_rank_pid") == pid
+
+
+@pytest.mark.parametrize(
+    ("ranks", "free", "together"), [(2, "68.88 MiB", 2), (1, "68.88 MiB", None), (2, "20.00 GiB", None)]
+)
+def test_ranks_that_fill_a_gpu_together_share_it(engine: Engine, ranks: int, free: str, together: int | None) -> None:
+    message = (
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 984.00 MiB (GPU 0; 47.50 GiB total capacity; "
+        f"22.15 GiB already allocated; {free} free; 22.16 GiB reserved in total by PyTorch)"
+    )
+    raised = "".join(
+        f'[rank{rank}]: Traceback (most recent call last):\n[rank{rank}]:   File "/job/net.py", line 6, in build\n'
+        f"[rank{rank}]:     net.cuda()\n[rank{rank}]: {message}\n"
+        for rank in range(ranks)
+    )
+    assert told(engine, raised).get("ranks_on_gpu") == together

@@ -197,6 +197,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "whole_time": Meaning("how long the run takes from its start to its end", None, "17 h 17 min"),
     "time_to_ask": Meaning("a time limit with a margin, in sbatch's format", None, "20:00:00"),
     # gpu_memory
+    "ranks_on_gpu": Meaning("number of ranks that fail alike and together fill this GPU", "ranks", "2 ranks"),
     "other_rank_pid": Meaning("process with memory on this GPU that is another rank of the job", None, "198907"),
     "copies_held": Meaning("number of tensors of the requested size that are already allocated", None, "3"),
     "fits_if_joined": Meaning(

@@ -13,6 +13,7 @@ from torchtriage.lazy_regex import lazy_regex
 _UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _LARGE = 2**30  # bytes of one tensor: smaller ones are held by the hundred, and their multiples say nothing
 _ALMOST = 0.002
+_CONTEXT = 2 * 2**30  # bytes that CUDA itself takes of a GPU for each process, at most
 _HOLDER = lazy_regex(r"\bProcess (\d{1,10}) has [\d.]+ [MG]iB memory in use")
 LAUNCHER_PROCESS_WORDS = "launcher-process-words"  # a list of the vocabulary
 
@@ -22,7 +23,8 @@ def gpu_memory(failure: Failure) -> Iterator[Fact]:
     would hold it, were it one piece; `unused_percent`, what PyTorch's cache does not use; `short_by` how much more was
     asked for than was free, and `parts_needed`, into how many parts a tensor must be split to fit into that; of a full
     GPU, what others hold (`held_by_others`, `others_percent`) or how much more than its memory is allocated
-    (`beyond_capacity`); `other_rank_pid`, a process with memory on this GPU that this job's launcher started."""
+    (`beyond_capacity`); `other_rank_pid`, a process with memory on this GPU that this job's launcher started;
+    `ranks_on_gpu`, how many ranks that fail alike would fill it together."""
     captured = failure.root.captured
     if (copies := _copies(captured)) is not None:
         yield failure.fact("copies_held", copies)
@@ -36,6 +38,8 @@ def gpu_memory(failure: Failure) -> Iterator[Fact]:
         yield failure.fact(name, value)
     if (pid := _other_rank(failure)) is not None:
         yield failure.fact("other_rank_pid", pid)
+    if (ranks := _ranks_together(failure, captured)) is not None:
+        yield failure.fact("ranks_on_gpu", ranks, "ranks")
 
 
 def _shortage(failure: Failure, captured: Mapping[str, str]) -> Iterator[Fact]:
@@ -91,6 +95,18 @@ def _other_rank(failure: Failure) -> int | None:
         if any(re.search(rf"{re.escape(word)}{pid}\b", failure.log) for word in words):
             return int(pid)
     return None
+
+
+def _ranks_together(failure: Failure, captured: Mapping[str, str]) -> int | None:
+    """-> how many ranks fail with this very message, where what they hold together is all of this GPU that is in use:
+    each of them alone on a GPU would not fill it."""
+    finding = failure.finding
+    ranks = len(finding.ranks or finding.local_ranks) or finding.count
+    total, free, allocated = (_size(captured, name) for name in ("total", "free", "allocated"))
+    if ranks < 2 or not total or free is None or not allocated:
+        return None
+    held = ranks * (_size(captured, "reserved") or allocated)
+    return ranks if held <= total - free <= held + ranks * _CONTEXT else None
 
 
 def _size(captured: Mapping[str, str], name: str) -> float | None:
