@@ -129,6 +129,7 @@ def ours(folder: Path, expect: str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_folder_of_ones_own_adds_a_form_that_is_proved(tmp_path: Path) -> None:
     folders = [BUILT_IN, ours(tmp_path, "The quota of ada is used up.")]
     knowledge = load(folders)
@@ -137,6 +138,7 @@ def test_a_folder_of_ones_own_adds_a_form_that_is_proved(tmp_path: Path) -> None
     assert (told.form, told.says.split(" Raised")[0]) == ("ours", "The quota of eve is used up.")
 
 
+@pytest.mark.slow
 def test_a_form_that_says_something_else_of_its_example_is_refused(tmp_path: Path) -> None:
     folders = [BUILT_IN, ours(tmp_path, "The quota of eve is used up.")]
     found = checks.check(load(folders), folders, only=["_forms.ours"]).problems

@@ -36,6 +36,7 @@ def started(folder: Path, *arguments: str, **environment: str) -> subprocess.Pop
     return subprocess.Popen(command, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "environment", "status", "said"),
     [

@@ -9,6 +9,7 @@ from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.loader import load
 
 
+@pytest.mark.slow
 def test_check_counts_the_entries_that_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "check", "--json", "checkpoint.size-mismatch"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -122,6 +123,7 @@ def test_new_takes_sign_and_example_from_a_log(own: Path, capsys: pytest.Capture
     assert [sign.regex for sign in case.signs] == [r"Lost: tube (?P<tube>\d+) is empty now"]
 
 
+@pytest.mark.slow
 def test_new_adds_a_case_to_a_copy_of_a_built_in_entry(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = own / "run.log"
     log.write_text("step 1 loss 2.0\nworker 3 fell asleep\nflux.Lost: tube 17 is empty now\n")

@@ -110,6 +110,7 @@ def with_case(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_pack_adds_a_case_to_an_entry_that_ships(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,6 +144,7 @@ OF_ENTRY = CASE_TEXT.replace(f"adds_to: {ENTRY_OF_CASE}", f"adds_to: {SOUND.entr
 BROAD_CASE = yaml_of(replace(CASE, sign=r"FileExistsError: \[Errno 17\]"), Text(CASE.says_en, CASE.says_zh))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
@@ -228,6 +230,7 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(BROKEN))
 def test_a_broken_pack_changes_nothing(
     name: str, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

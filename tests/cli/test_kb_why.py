@@ -40,6 +40,7 @@ def test_a_missing_log_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -
     assert "nowhere.log" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lang", "words"),
     [

@@ -29,6 +29,7 @@ def leaks(said: str) -> list[str]:
     return [way for way, secret in WAYS.items() if any(telling(way, secret) in meaning for meaning in told)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

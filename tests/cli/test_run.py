@@ -76,6 +76,7 @@ def runner(tmp_path: Path, environment: dict[str, str]) -> Runner:
     return Runner(tmp_path, environment)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "status"), [("exit 0", 0), ("exit 3", 3), ("exit 137", 137), ("kill -9 $$", -9), ("kill -SEGV $$", -11)]
 )

@@ -65,6 +65,7 @@ def report(watch: subprocess.Popen[str]) -> dict[str, Any]:
     return told
 
 
+@pytest.mark.slow
 def test_a_process_that_is_stopped_and_goes_on(log: Path, environment: dict[str, str]) -> None:
     with (
         writing(log) as writer,
@@ -89,6 +90,7 @@ def test_a_process_that_is_stopped_and_goes_on(log: Path, environment: dict[str,
         assert watch.wait(60) == 0
 
 
+@pytest.mark.slow
 def test_a_watchdog_is_told_at_once(log: Path, environment: dict[str, str]) -> None:
     word = (
         "[rank1]:[E1120 16:35:22.562200028 ProcessGroupNCCL.cpp:688] [Rank 1] Watchdog caught collective operation "
@@ -107,6 +109,7 @@ def test_a_watchdog_is_told_at_once(log: Path, environment: dict[str, str]) -> N
         assert told["verdict"]["provisional"] is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lang", "words"), [("en", "no output for 2 s (limit 2 s)"), ("zh", "已有 2 秒没有输出（时限 2 秒）")]
 )
@@ -136,6 +139,7 @@ def test_a_log_that_stopped_long_ago_is_told_at_once(log: Path, environment: dic
         assert 2000 <= told["seconds"] < 2100
 
 
+@pytest.mark.slow
 def test_files_that_are_taken_away_end_it(log: Path, environment: dict[str, str]) -> None:
     with writing(log), started([*PROGRAM, *SHORT, str(log)], env=environment) as watch:
         while not log.exists():
@@ -150,6 +154,7 @@ def test_files_that_are_taken_away_end_it(log: Path, environment: dict[str, str]
         assert watch.wait(60) == 0
 
 
+@pytest.mark.slow
 def test_it_stays_small_whatever_is_written(log: Path, environment: dict[str, str]) -> None:
     lines = b"".join(b"[rank%d]: step %d loss 2.5 %s\n" % (at % 512, at, b"x" * 80) for at in range(40_000))
     with (

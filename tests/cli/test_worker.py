@@ -68,6 +68,7 @@ def sent(service: Service, content: bytes = OUT_OF_MEMORY) -> str:
     return accept(service, Job(), [upload(content)]).incident_id
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_worker_triages_what_a_server_accepted_and_who_waits_is_told(accepting: Service) -> None:
     with kept_port() as port, worker(accepting.settings, TRIAGE_WORKER_METRICS_PORT=str(port)):

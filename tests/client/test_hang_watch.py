@@ -150,6 +150,7 @@ def test_only_the_main_thread_tells_that_a_rank_moves(stacks: bytes) -> None:
     assert client.place_of(stacks.replace(b"88", b"89") % 3) != client.place_of(stacks % 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("does", "moves"),
     [

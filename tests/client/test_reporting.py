@@ -289,6 +289,7 @@ def refusing() -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "kept"),
     [

@@ -46,6 +46,7 @@ def test_nodes_that_fail_together_all_show_the_cause(bench: Bench) -> None:
     assert sorted(incident["job"]["reports"]) == ["0", "1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [0, 1])
 def test_a_node_that_reports_late_joins(bench: Bench, late: int) -> None:
     scripts = PEER, OUT_OF_MEMORY

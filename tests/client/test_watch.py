@@ -108,6 +108,7 @@ def test_a_run_without_a_hang_is_not_reported(bench: Bench) -> None:
     assert not bench.incidents() + bench.captures()
 
 
+@pytest.mark.slow
 def test_a_command_that_hangs_is_ended_only_where_that_is_asked(bench: Bench) -> None:
     with watched(bench, "--stop-after", "1", environment=RANK) as process:
         assert any("told to end (--stop-after)" in line for line in until(process, "told to end"))
@@ -212,6 +213,7 @@ print("eval loss 2.3", flush=True)
 """
 
 
+@pytest.mark.slow
 def test_a_rank_that_works_without_a_word_is_no_hang(bench: Bench, tmp_path: Path) -> None:
     over = tmp_path / "over"
     command = [sys.executable, "-c", WORKS, str(over)]
@@ -224,6 +226,7 @@ def test_a_rank_that_works_without_a_word_is_no_hang(bench: Bench, tmp_path: Pat
     assert bench.incidents() == []
 
 
+@pytest.mark.slow
 def test_what_is_ended_as_it_hung_says_so_at_its_end(bench: Bench) -> None:
     with watched(bench, "--stop-after", "1", environment=RANK) as process:
         until(process, "more:")
@@ -233,6 +236,7 @@ def test_what_is_ended_as_it_hung_says_so_at_its_end(bench: Bench) -> None:
     assert bench.triaged()["verdict"]["root_cause"]["entry"] == "perf.hang"
 
 
+@pytest.mark.slow
 def test_a_process_that_is_stopped_is_told(bench: Bench) -> None:
     command = [sys.executable, "-c", "import os; os.kill(os.getpid(), 19)\n" + STOPS]
     with ended(bench.start("watch", *SHORT, "--", *command, environment=RANK)) as process:
@@ -255,6 +259,7 @@ TAKES_IT_AWAY = "import signal; signal.signal(signal.SIGRTMAX - 2, signal.SIG_DF
 CLOSES_ITS_FILE = "import os; os.closerange(3, 256)\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [TAKES_IT_AWAY, CLOSES_ITS_FILE])
 def test_a_process_whose_handler_cannot_answer_gets_no_signal(bench: Bench, first: str) -> None:
     command = [sys.executable, "-c", first + STOPS]

@@ -63,6 +63,7 @@ def went_on(played: Played) -> bool:
     return played.after is None or (played.after.record.step or 0) > furthest(played.attempts)
 
 
+@pytest.mark.slow
 def test_no_job_is_stopped_that_would_have_gone_on(all_played: list[Played]) -> None:
     stopped = [one for one in all_played if one.decisions and one.decisions[-1].action == "stop"]
     assert len(stopped) >= 400

@@ -101,6 +101,7 @@ def test_frames_without_end(engine: Engine) -> None:
     assert told(verdict, "innermost frames")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", ["board.TileError: {} is odd", "ValueError: {} is wrong", "ImportError: no {}"])
 def test_the_work_for_different_failures_of_one_script_grows_with_their_number(engine: Engine, told: str) -> None:
     def calls(count: int) -> int:

@@ -276,6 +276,7 @@ def test_broken_json_is_read_line_by_line_with_a_warning(form: FileForm, text: s
     assert lines[0].raw == text[: len(lines[0].raw)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", READERS)
 @pytest.mark.parametrize(
     "text",

@@ -120,6 +120,7 @@ def test_only_the_whole_proof_reads_the_examples_of_other_cases(
     assert "会抢走另一个 case 的示例" in problem_text("zh", lost.message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize(
     ("changes", "field"),
@@ -140,6 +141,7 @@ def test_both_proofs_say_what_is_wrong_with_the_case(
     assert field in {problem.field for problem in found.problems if not problem.warning}
 
 
+@pytest.mark.slow
 def test_a_draft_of_a_case_needs_an_entry_that_exists() -> None:
     nowhere = check_draft(CASE, built_in_knowledge(), None)
     assert ("entry", "no entry has the id ourdata.shards") in {(one.field, one.message) for one in nowhere.problems}

@@ -77,6 +77,7 @@ def test_bytes(engine: Engine, data: bytes) -> None:
     answers(engine, upload(data))
 
 
+@pytest.mark.slow
 @fixed(max_examples=60)
 @given(data=spliced())
 def test_pieces_of_logs(engine: Engine, data: bytes) -> None:
@@ -110,6 +111,7 @@ def test_damaged_logs(engine: Engine, name: str, dice: random.Random) -> None:
     answers(engine, from_bytes(damaged(bytearray(corpus_log(name)[:20_000]), dice)))
 
 
+@pytest.mark.slow
 @fixed(max_examples=100)
 @given(name=logs, form=st.sampled_from(sorted(FORMS)), dice=st.randoms(use_true_random=False))
 def test_damaged_logs_in_other_forms(engine: Engine, name: str, form: str, dice: random.Random) -> None:
@@ -149,6 +151,7 @@ def work(engine: Engine, data: bytes) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(REPEATED))
 def test_twice_the_log_is_no_more_than_twice_the_work(engine: Engine, kind: str) -> None:
     once, size = REPEATED[kind], 16_000

@@ -62,6 +62,7 @@ def test_each_id_is_worked_once_by_one_of_many(url: str) -> None:
     assert sorted(done, key=int) == [str(number) for number in range(40)]
 
 
+@pytest.mark.slow
 def test_what_is_taken_back_was_never_in_the_queue(url: str) -> None:
     done = threading.Event()
     worked: list[str] = []

@@ -237,6 +237,7 @@ def test_a_process_whose_owner_dies_before_it_gave_all_arguments_ends_without_a_
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_a_call_alone_waits_for_the_others_and_they_for_it(processes: SubprocessPool) -> None:
     with ThreadPoolExecutor(8) as pool:
         calls = [

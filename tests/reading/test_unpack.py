@@ -157,6 +157,7 @@ def test_a_bomb_ends_at_the_limit_in_little_memory(pack: Callable[[], bytes]) ->
     tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", hostile.PACKED)
 def test_little_that_makes_much_work_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpack_module, "_MOST_FILES", 2500)

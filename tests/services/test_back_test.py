@@ -40,6 +40,7 @@ def back_tested(jobs: BackTestJobs, service: Service, draft: Draft = SOUND) -> B
     return jobs.progress(stored.id)
 
 
+@pytest.mark.slow
 def test_it_tells_what_a_draft_would_explain_and_changes_nothing(jobs: BackTestJobs, service: Service) -> None:
     first = triaged(service, UNKNOWN.encode(), "1")
     triaged(service, OUT_OF_MEMORY, "2")

@@ -74,6 +74,7 @@ def back_tested(jobs: BackTestJobs, service: Service, draft: Draft) -> tuple[Sto
     return stored, jobs.progress(stored.id)
 
 
+@pytest.mark.slow
 def test_from_a_back_test_to_stored_answers_and_back(jobs: BackTestJobs, service: Service) -> None:
     incident, other = triaged(service, LOCKED, "1"), triaged(service, OUTPUT, "2")
     group = read_incident(service, incident).group
@@ -103,6 +104,7 @@ def test_from_a_back_test_to_stored_answers_and_back(jobs: BackTestJobs, service
     assert to_retriage(service, undone, tested, tracking_of(service, stored.id)) == []
 
 
+@pytest.mark.slow
 def test_a_case_that_takes_the_example_of_another_is_not_approved(service: Service) -> None:
     broad = dataclasses.replace(CASE, sign=r"FileExistsError: \[Errno 17\]", near_miss="FileExistsError: [Errno 13]")
     stored, checked = drafts.create_draft(service, broad, None, "ann")

@@ -50,6 +50,7 @@ def test_every_incident_is_triaged_and_stands_in_the_month_before(tmp_path: Path
     assert said == sorted(said, reverse=True)
 
 
+@pytest.mark.slow
 def test_a_seed_makes_the_same_incidents(tmp_path: Path) -> None:
     first, again, other = (filled(tmp_path / name, seed) for name, seed in (("a", 1), ("b", 1), ("c", 2)))
     assert Counter(incident.log.sha256 for incident in first) == Counter(incident.log.sha256 for incident in again)

@@ -143,6 +143,7 @@ def test_another_server_and_the_next_start_use_it_too(service: Service, settings
     close_service(later)
 
 
+@pytest.mark.slow
 def test_upkeep_adopts_what_another_server_approved_and_counts_what_is_tracked(
     service: Service, settings: Settings
 ) -> None:
@@ -160,6 +161,7 @@ def test_upkeep_adopts_what_another_server_approved_and_counts_what_is_tracked(
     close_service(other)
 
 
+@pytest.mark.slow
 def test_processes_that_run_have_the_new_knowledge_with_the_next_log(tmp_path: Path) -> None:
     service = open_service(Settings(data_dir=tmp_path, workers=1), lambda *_: None, working=False)
     assert entries(service, triaged(service, UNKNOWN.encode(), "1")) == [None]

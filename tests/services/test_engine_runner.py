@@ -70,6 +70,7 @@ def test_an_entry_that_is_broken_while_the_service_runs_harms_no_triage(tmp_path
         assert incident.verdict.knowledge == service.knowledge.digest
 
 
+@pytest.mark.slow
 def test_all_processes_have_the_knowledge_that_the_service_began_with(tmp_path: Path, overlay: Path) -> None:
     with opened(tmp_path, overlay) as service:
         (overlay / "dataloader" / "shm-bus-error.yaml").write_text(MODEL)

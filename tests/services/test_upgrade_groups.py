@@ -175,6 +175,7 @@ def test_decisions_outlive_new_rules_of_fingerprints(
         assert (read_group(service, old).id, read_group(service, new).id) == (NIGHTLY, NIGHTLY)
 
 
+@pytest.mark.slow
 def test_what_comes_before_it_is_known_finds_its_group_too(tmp_path: Path, database_url: str, renamed: Path) -> None:
     unpack("0.1.0", tmp_path, database_url)
     with opened(tmp_path, database_url, knowledge_dirs=(renamed,)) as service:

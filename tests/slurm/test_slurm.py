@@ -91,6 +91,7 @@ def test_the_collector_tells_a_time_limit_from_a_failure_and_a_success(cluster: 
     assert reports(service, failing)[0]["verdict"]["root_cause"]["entry"] == "cuda.oom"
 
 
+@pytest.mark.slow
 def test_the_collector_does_with_the_rights_that_its_unit_leaves_it(cluster: Cluster, service: LiveServer) -> None:
     unit = (Path(__file__).resolve().parents[2] / "deploy/slurm/torchtriage-collect.service").read_text()
     options = dict(re.findall(r"^(\w+)=(.*)$", unit, re.MULTILINE))
@@ -190,6 +191,7 @@ def test_a_failed_job_is_requeued_where_that_helps(
     cluster.run("scancel", job)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "requeued"),
     [(LOST_LINK, True), ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", False)],

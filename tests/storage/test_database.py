@@ -123,6 +123,7 @@ def test_a_file_that_is_taken_away_below_it_is_written_no_more(
     database.close()
 
 
+@pytest.mark.slow
 def test_those_in_line_behind_another_process_wait_no_longer_than_the_first(tmp_path: Path) -> None:
     upgrade(f"sqlite:///{tmp_path / 'a.db'}")
     database = Database(f"sqlite:///{tmp_path / 'a.db'}")

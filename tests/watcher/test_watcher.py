@@ -123,6 +123,7 @@ def _saved(bench: Bench) -> Json:
     return told[0]["read"] if told else {}
 
 
+@pytest.mark.slow
 def test_an_indexed_job_that_starts_its_failed_pod_again(bench: Bench, api: ApiServer) -> None:
     peer, early = of_job("sweep", 0), of_job("sweep", 3)
     write(api, peer, steps(0))
@@ -208,6 +209,7 @@ def test_another_pod_with_the_name_of_one_that_is_gone_lends_it_no_log(bench: Be
     assert not [file for file in bench.full(incident)["log"]["files"] if "/pytorch/" in file["name"]]
 
 
+@pytest.mark.slow
 def test_a_watcher_that_was_away_reports_what_is_still_there_and_nothing_twice(bench: Bench, api: ApiServer) -> None:
     one, two, three = (of_pytorchjob(name, 0)[0] for name in ("one", "two", "three"))
     for each in (one, two, three):
@@ -279,6 +281,7 @@ def test_one_namespace_is_refused_and_the_others_are_watched(bench: Bench, api: 
         until(lambda: value("torchtriage_watcher_watching", {"namespace": "secret"}))
 
 
+@pytest.mark.slow
 def test_a_watch_that_breaks_off_or_expires_misses_nothing(bench: Bench, api: ApiServer) -> None:
     pods = [of_pytorchjob(f"job-{number}", 0)[0] for number in range(4)]
     for each in pods:
@@ -350,6 +353,7 @@ def test_what_only_follows_from_a_reported_failure_is_not_reported_again(bench: 
     assert any("slow-master-0" in name for name in files), "the log of what still ran is in the report"
 
 
+@pytest.mark.slow
 def test_the_command_ends_when_it_is_asked_to(bench: Bench, api: ApiServer) -> None:
     told = of_pytorchjob("told", 0)[0]
     write(api, told, raised(OOM))

@@ -71,6 +71,7 @@ def listen(page: Page) -> list[str]:
     return failures
 
 
+@pytest.mark.slow
 def test_incidents_are_chosen_judged_and_deleted(context: BrowserContext, filled: LiveServer) -> None:
     page = context.new_page()
     failures = listen(page)

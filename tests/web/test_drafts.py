@@ -272,6 +272,7 @@ CASE = FORM | {
 }
 
 
+@pytest.mark.slow
 def test_a_case_is_added_to_an_entry_that_ships_and_taken_out_again(client: TestClient) -> None:
     incident = handed_in(client, LOCKED)
     before = client.get(f"/api/v1{incident}").json()["verdict"]
@@ -324,6 +325,7 @@ def retriaged(client: TestClient) -> str:
     return page
 
 
+@pytest.mark.slow
 def test_stored_answers_follow_a_case_that_is_added_and_taken_back(client: TestClient) -> None:
     incident = handed_in(client, LOCKED)
     unlike = handed_in(client, LOCKED.replace("frobnicator.lock", "frobnicator.out"))

@@ -309,6 +309,7 @@ def test_what_a_log_does_not_tell_takes_no_room(client: TestClient) -> None:
     assert "Ranks as a table" not in page  # no rank showed anything
 
 
+@pytest.mark.slow
 def test_long_lines_do_not_make_the_page_heavy(client: TestClient) -> None:
     wide = "".join(f"{number} " + "x" * 15_000 + "\n" for number in range(200))
     page = client.get(handed_in(client, wide + OOM + wide))
