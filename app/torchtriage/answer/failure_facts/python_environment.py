@@ -20,7 +20,8 @@ _LACKS_NAME = lazy_regex(r"^(?:cannot import name '\w+' from|module) '(\w+)[\w.]
 _LACKS_MODULE = lazy_regex(r"^No module named '(\w+)\.[\w.]+'")
 _LACKING_PACKAGE = lazy_regex(r"No module named '?([A-Za-z_]\w*)\.|cannot import name '?\w+'? from '?([A-Za-z_]\w*)")
 _CIRCULAR = lazy_regex(r"partially initialized|circular import|unknown location")
-_PREFIX = lazy_regex(r"^(.{0,300}?)[/\\](?:lib|Lib|lib64)[/\\](?:python3[\d.]*[/\\]|site-packages)")
+# Below dist-packages Debian keeps what its own Python in /usr/bin runs: no program of that prefix.
+_PREFIX = lazy_regex(r"^(.{0,300}?)[/\\](?:lib|Lib|lib64)[/\\](?:python3[\d.]*[/\\](?!dist-packages)|site-packages)")
 _VERSION = lazy_regex(r"[/\\]python(3\.\d{1,2})(?:\.\d+)?[/\\]|[/\\]Python(3)(\d{1,2})[/\\]")
 
 
