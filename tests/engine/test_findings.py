@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from tests.built_in import built_in_knowledge
 from torchtriage.causality.findings import MOST, Findings
 from torchtriage.domain.event import Event, EventSource, Frame, Raised, Where
@@ -27,17 +29,31 @@ def test_equal_events_of_many_ranks_are_one_finding_and_too_many_lose_the_middle
     assert (kept[1], kept[-1]) == (f"died of {words[0]}", f"died of {words[-1]}")
 
 
-def test_an_error_printed_bare_has_the_frames_of_an_equal_one_and_stays_where_it_was() -> None:
+FRAMES = (Frame("/home/u/train.py", 80, "main"), Frame("/home/u/model.py", 12, "forward"))
+
+
+@pytest.mark.parametrize("of_first", [(), FRAMES[:1]], ids=["bare", "cut"])
+def test_an_error_whose_traceback_others_lines_cut_has_the_frames_of_an_equal_one(of_first: tuple[Frame, ...]) -> None:
     text = "RuntimeError: sizes differ"
     found = Findings(Matcher(Patterns(built_in_knowledge(), cache_folder())))
-    said = Raised("RuntimeError", "sizes differ")
-    raised = replace(said, frames=(Frame("/home/u/train.py", 80, "main"),))
-    bare, whole = (
-        replace(at(number, text, rank), where=Where.EXCEPTION, chain=(one,))
-        for number, rank, one in ((1, 1, said), (9, 0, raised))
+    first, whole = (
+        replace(at(number, text, rank), where=Where.EXCEPTION, chain=(Raised("RuntimeError", "sizes differ", frames),))
+        for number, rank, frames in ((1, 1, of_first), (9, 0, FRAMES))
     )
-    found.add([bare, whole])
+    found.add([first, whole])
     (only,) = found.found()
     assert only.event.exception is not None
-    assert only.event.exception.frames == raised.frames
+    assert only.event.exception.frames == FRAMES
     assert (only.event.rank, only.event.line.number, only.ranks) == (1, 1, frozenset({0, 1}))
+
+
+def test_a_traceback_of_another_place_keeps_its_frames() -> None:
+    text = "RuntimeError: sizes differ"
+    found = Findings(Matcher(Patterns(built_in_knowledge(), cache_folder())))
+    elsewhere = (Frame("/home/u/train.py", 95, "main"),)
+    for number, frames in ((1, elsewhere), (9, FRAMES)):
+        raised = Raised("RuntimeError", "sizes differ", frames)
+        found.add([replace(at(number, text, number), where=Where.EXCEPTION, chain=(raised,))])
+    (only,) = found.found()
+    assert only.event.exception is not None
+    assert only.event.exception.frames == elsewhere

@@ -125,8 +125,8 @@ ALL_ALIKE = Text(
 
 # How far the run came.
 AT_STEP = Text(
-    "The run was at step {step}[[ of {total_steps}]][[, after {run_time}]].",
-    "当时进行到第 {step} 步[[（共 {total_steps} 步）]][[，已运行 {run_time}]]。",
+    "The run was at step {step}[[ of {total_steps}]][[ in epoch {epoch_of_step}]][[, after {run_time}]].",
+    "当时进行到[[第 {epoch_of_step} 个 epoch 的]]第 {step} 步[[（共 {total_steps} 步）]][[，已运行 {run_time}]]。",
 )
 AT_LOOP = Text(
     "{progress_of} was at {progress}[[ after {loop_elapsed}]].",

@@ -104,8 +104,8 @@ class _Fold:
         elif self.count and len(self.samples) < MOST_SAMPLES and event.rank not in self.ranks:
             self.samples.append(event)
         first = self.found.event
-        if self.count and not _has_frames(first) and _has_frames(event):
-            # One rank printed the message alone, another one where it was raised.
+        if self.count and _frames(first) < _frames(event):
+            # One rank printed the message alone, or others' lines cut its traceback; this one's is whole.
             self.found = matcher.patterns_of(_told_with_frames(first, event))
         self.count += 1
         self.fatal = self.fatal or event.fatal
@@ -175,8 +175,10 @@ def _key(event: Event) -> tuple[object, ...]:
     return (event.where, event.attempt, event.source if event.source in _APART else "", mask(text[:400]), *who)
 
 
-def _has_frames(event: Event) -> bool:
-    return event.exception is not None and bool(event.exception.frames)
+def _frames(event: Event) -> frozenset[tuple[str, int]]:
+    """-> the places of its traceback's frames."""
+    raised = event.exception
+    return frozenset((frame.file, frame.line) for frame in raised.frames) if raised is not None else frozenset()
 
 
 def _told_with_frames(event: Event, equal: Event) -> Event:

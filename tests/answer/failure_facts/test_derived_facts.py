@@ -23,6 +23,20 @@ def test_the_newest_state_of_a_bar_that_was_drawn_over(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "epoch", "says"),
+    [
+        ("Epoch: [3][ 120/1000] Loss 0.52 (0.61)\n", "3", "The run was at step 120 of 1000 in epoch 3"),
+        ("Epoch: [0][ 120/1000] Loss 0.52 (0.61)\n", None, "The run was at step 120 of 1000."),
+    ],
+)
+def test_the_epoch_of_a_step(engine: Engine, line: str, epoch: str | None, says: str) -> None:
+    verdict = engine.triage(from_bytes((line + RAISED).encode()))
+    assert {fact.name: str(fact.value) for fact in verdict.facts}.get("epoch_of_step") == epoch
+    assert verdict.answer is not None
+    assert says in verdict.answer.says
+
+
+@pytest.mark.parametrize(
     ("asked", "allocated", "copies"),
     [("55.88 GiB", "167.64 GiB", 3), ("55.88 GiB", "170.02 GiB", None), ("64.00 MiB", "9.00 GiB", None)],
 )

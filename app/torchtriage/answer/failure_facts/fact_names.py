@@ -191,6 +191,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "steps_since_checkpoint": Meaning("the steps lost by the failure", "steps", "200 steps"),
     # derived_facts
     "run_time": Meaning("how long the loop or run had lasted at the failure", None, "2 h 55 min"),
+    "epoch_of_step": Meaning("the epoch in which that step is, from the second on", None, "3"),
     "steps_left": Meaning("remaining steps", "steps", "600 steps"),
     "all_steps_done": Meaning("the number of steps of training, if all were done", None, "1288"),
     "time_left": Meaning("the time they would have taken", None, "3 h 10 min"),
