@@ -42,6 +42,24 @@ SITE = "/home/ada/miniconda3/envs/fit/lib/python3.11/site-packages"
             {"operand": "step", "other_operand": "warmup"},
         ),
         ("if acc > best:", "TypeError", "'>' not supported between instances of 'float' and 'NoneType'", {"other_operand": "best"}),
+        (
+            "print('epoch ' + str(epoch) + ' of ' + total)",
+            "TypeError",
+            'can only concatenate str (not "int") to str',
+            {"operand": "'epoch ' + str(epoch) + ' of '", "other_operand": "total"},
+        ),
+        (
+            "rest = rows + [last] + (pad,)",
+            "TypeError",
+            'can only concatenate list (not "tuple") to list',
+            {"other_operand": "(pad,)"},
+        ),
+        (
+            "if len(rows) > 3 and limit > score:",
+            "TypeError",
+            "'>' not supported between instances of 'NoneType' and 'float'",
+            {"operand": "limit", "other_operand": "score"},
+        ),
         ("print('lr ' + lr)", "TypeError", 'can only concatenate str (not "float") to str', {"other_operand": "lr"}),
         ("n = len(self.files)", "TypeError", "object of type 'NoneType' has no len()", {"operand": "self.files"}),
         (

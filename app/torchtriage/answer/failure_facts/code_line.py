@@ -295,17 +295,51 @@ def _binary(statement: Statement, found: re.Match[str]) -> Found:
             pairs.append((node.left, node.comparators[0]))
     if "operator" not in groups:  # the message names the type of the right side, which is none of a text's
         pairs = [pair for pair in pairs if not isinstance(pair[1], (ast.JoinedStr, ast.Constant))] or pairs
-    if len(pairs) != 1:
-        return {}
-    return {"operand": statement.source(pairs[0][0]), "other_operand": statement.source(pairs[0][1])}
+    return _both(statement, found, pairs)
 
 
 def _compared(statement: Statement, found: re.Match[str]) -> Found:
     wanted = _OPERATORS.get(found["operator"])
     nodes = [node for node in statement.all(ast.Compare) if wanted and isinstance(node.ops[0], wanted)]
-    if len(nodes) != 1:
+    return _both(statement, found, [(node.left, node.comparators[0]) for node in nodes])
+
+
+def _both(statement: Statement, found: re.Match[str], pairs: list[tuple[ast.AST, ast.AST]]) -> Found:
+    """-> the operands of the only pair that can be of the types which the message names."""
+    types = _types("TypeError", found.string)
+    left, right = types.get("operand_type"), types.get("other_type")
+    able = [pair for pair in pairs if _can_be(pair[0], left) and _can_be(pair[1], right)]
+    if len(able) != 1:
         return {}
-    return {"operand": statement.source(nodes[0].left), "other_operand": statement.source(nodes[0].comparators[0])}
+    return {"operand": statement.source(able[0][0]), "other_operand": statement.source(able[0][1])}
+
+
+def _can_be(node: ast.AST, name: str | None) -> bool:
+    """-> whether the value of an expression may be of a type, as far as its spelling tells."""
+    known = _type_of(node)
+    return name is None or known is None or known == name
+
+
+def _type_of(node: ast.AST) -> str | None:
+    """-> the built-in type of an expression that is written out, or that such a function returns."""
+    if isinstance(node, ast.Constant):
+        return type(node.value).__name__
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return _RETURNS.get(node.func.id)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod)):
+        left = _type_of(node.left)
+        return left if left in _KEEPS_TYPE else None
+    return next((name for kinds, name in _DISPLAYS if isinstance(node, kinds)), None)
+
+
+_RETURNS = {"len": "int", "repr": "str", "sorted": "list", "ord": "int", "chr": "str"} | {
+    kind.__name__: kind.__name__ for kind in (bool, bytes, dict, float, frozenset, int, list, range, set, str, tuple)
+}
+_KEEPS_TYPE = ("str", "list", "tuple", "bytes")  # of what is added to one of these, one comes again
+_DISPLAYS: tuple[tuple[tuple[type[ast.AST], ...], str], ...] = (
+    ((ast.JoinedStr,), "str"), ((ast.List, ast.ListComp), "list"), ((ast.Tuple,), "tuple"),
+    ((ast.Dict, ast.DictComp), "dict"), ((ast.Set, ast.SetComp), "set"), ((ast.GeneratorExp,), "generator"),
+)  # fmt: skip
 
 
 def _divided(statement: Statement, found: re.Match[str]) -> Found:
