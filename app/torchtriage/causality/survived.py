@@ -28,12 +28,10 @@ from torchtriage.domain.entry import Role
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import START, Position
 from torchtriage.facts import Environment
+from torchtriage.facts.sign import Sign
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.horovod import STALLED
 
-_WAITED = "Waiting in store based barrier"  # a notice, and no failure where the barrier is passed later
-# Of the one pod that is described, or of its group.
-_QUEUED = lazy_regex(r"^(?!.*\bpod/).*\b(?:FailedScheduling|PodGroupPending|Unschedulable)\b")
 _REFUSED = lazy_regex(r"(\S+\.py): error: ")  # argparse
 
 
@@ -70,6 +68,10 @@ class Aftermath:
     def steps(self) -> list[Position]:
         """The progress down to the end of the file."""
         return _between(self.facts.progress, self.finding.last, self.end)
+
+    def says(self, sign: Sign) -> bool:
+        """-> whether the finding's text shows a sign."""
+        return sign.regex.search(self.finding.event.text) is not None
 
     def has(self, positions: list[Position], within: int | None = None) -> bool:
         """-> whether one of the positions is below the finding, in the same file, within so many lines."""
@@ -115,7 +117,7 @@ def _rank_fell_silent(after: Aftermath) -> bool:
 
 
 def _passed_the_barrier(after: Aftermath) -> bool:
-    return _WAITED in after.finding.event.text and after.has(after.facts.joined)
+    return after.says(after.facts.signs.waits_for_ranks) and after.has(after.facts.joined)
 
 
 def _refused_one_request(after: Aftermath) -> bool:
@@ -128,7 +130,7 @@ def _refused_one_request(after: Aftermath) -> bool:
 
 
 def _pod_was_placed(after: Aftermath) -> bool:
-    return bool(_QUEUED.search(after.finding.event.text)) and after.has(after.facts.joined, POD_EVENTS_WITHIN)
+    return after.says(after.facts.signs.waits_for_nodes) and after.has(after.facts.joined, POD_EVENTS_WITHIN)
 
 
 def _did_without_module(after: Aftermath) -> bool:

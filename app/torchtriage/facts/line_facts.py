@@ -85,6 +85,7 @@ class LineSigns:
         self.well, self.wound_up = listed("run-ended-well"), listed("run-wound-up")
         self.joined, self.refused, self.serves = listed("wait-ended"), listed("request-refused"), listed("server-up")
         self.logging_errors = listed("logging-errors")
+        self.waits_for_ranks, self.waits_for_nodes = listed("waits-for-ranks"), listed("waits-for-nodes")
         self.entry_points = frozenset(vocabulary.words("traceback-entry-points"))
         self.training, self.devices = listed("training-words"), listed("device-words")
         self.around = listed("batch-system-words")

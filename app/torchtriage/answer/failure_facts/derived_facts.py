@@ -20,10 +20,10 @@ _LEAST_SECONDS, _MOST_SECONDS = 120, 90 * 86400
 
 
 def derived_facts(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
-    """`step` and `total_steps` that a bar of training tells; `run_time` of the loop, else from the first
-    line to the failure (`2 h 55 min`); `steps_left` and `time_left` (steps left × seconds a step), or `all_steps_done`,
-    their number; `epoch_of_step` from the second on; `whole_time` of both and `time_to_ask`, with a margin, as Slurm wants it; `half_batch_size` and the
-    `double_accumulation` that keeps the batch of a step."""
+    """`step` and `total_steps` that a bar of training tells, `epoch_of_step` from the second on; `run_time` of the
+    loop, else from the first line to the failure (`2 h 55 min`); `steps_left` and `time_left` (steps left × seconds a
+    step), or `all_steps_done`, their number; `whole_time` of both and `time_to_ask`, with a margin, as Slurm wants it;
+    `half_batch_size` and the `double_accumulation` that keeps the batch of a step."""
     step, total = _of_bar(failure, known)
     if step is not None and total is not None and "step" not in known:
         yield step
