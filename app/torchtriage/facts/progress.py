@@ -76,10 +76,11 @@ _COUNTING = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _IN_WORDS, _SUMMARY)
 _IN_PART = (_PREPARING, _OF_A_FILE, _IN_WORDS)  # of a line in which something else can show progress
 SIGNS = _COUNTING
 _LONGEST = 2000  # characters that are looked at
-# "warm_step": 30000, of a configuration, {'seed': 0, 'first_step': 8}, settings that a script prints, Warmup steps: 30000 and warmup iters: 5 iters: 20 of a benchmark's head: how
-# many there are, and not which one runs.
+# "warm_step": 30000, of a configuration, {'seed': 0, 'first_step': 8}, settings that a script prints, Warmup steps: 30000, warmup iters: 5 iters: 20 of a benchmark's head and
+# total number of steps 64: how many there are, and not which one runs.
 _A_SETTING = lazy_regex(
     r"\s*\"[\w.-]+\": [^{]{0,80}$|\s*\{(?=['\"])(?![^\n]{0,1500}?['\"_](?:loss|lr|learning_rate|epoch|reward|acc|grad_norm))|(?:.{0,200}\W)?[A-Za-z]\w* steps: ?\d+$|.{0,300}\bwarmup iters: ?\d+ iters: ?\d"
+    r"|.{0,200}\b[Nn](?:umber|um) of (?:[a-z]{1,20} )?(?:steps|iterations|iters|updates)\b"
 )
 
 
