@@ -78,6 +78,11 @@ KNOWN = (
         r"[\w.-]+\.\d+\.[a-z0-9]{10,25}@(?P<stream_host>[\w.-]+)\s+\| ?",
     ),
     KnownPrefix(
+        "Slurm with LogTimeFormat=thread_id",
+        "Apr 08 03:37:03.834962 3444994 slurmstepd   0x155552ddfd40: ",
+        rf"(?P<time>{SYSLOG}) +\d+ +(?:slurm[a-z]*|srun|salloc|sbatch) +0x[0-9a-f]+: ",
+    ),
+    KnownPrefix(
         "journalctl, syslog, ts",
         "May  1 09:00:00 gpu-7 train[412]: ",
         rf"(?:<\d{{1,3}}>)?(?P<time>{SYSLOG}) (?:(?P<host>[\w.-]+) (?:{_PROGRAM}|[a-z][\w./@-]*: ))?",
