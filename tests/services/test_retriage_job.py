@@ -11,7 +11,7 @@ from sqlalchemy import text
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY
 from tests.services.test_retriage import entries, triaged, wiser
 from torchtriage.errors import BadInput
-from torchtriage.services.retriage_job import Busy, RetriageJobs, Stage
+from torchtriage.services.retriage_job import Busy, Outdated, RetriageJobs, Stage
 from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.settings import Settings
 from torchtriage.storage import retriage_job
@@ -88,6 +88,25 @@ def test_what_was_discarded_cannot_be_applied(servers: tuple[RetriageJobs, Retri
     assert one.progress.stage is Stage.NONE
     with pytest.raises(BadInput, match="no finished retriage"):
         one.apply("ann")
+
+
+def test_what_was_found_with_other_knowledge_is_no_longer_offered(service: Service) -> None:
+    incident = triaged(service, OUT_OF_MEMORY, "1")
+    learned = wiser(service)
+    jobs = RetriageJobs(learned)
+    jobs.start_preview("ann", [incident])
+    jobs.wait()
+    assert jobs.progress.stage is Stage.FOUND
+    learned.knowledge = service.knowledge  # as after an undo
+    assert jobs.progress.stage is Stage.OUTDATED
+    with pytest.raises(Outdated):
+        jobs.apply("ann")
+    jobs.look_again("bob")
+    jobs.wait()
+    assert (jobs.progress.stage, jobs.progress.by, jobs.progress.chosen) == (Stage.FOUND, "bob", (incident,))
+    jobs.discard()
+    with pytest.raises(BadInput, match="no incident"):
+        jobs.look_again("ann")
 
 
 def test_a_server_that_is_stopped_says_so(servers: tuple[RetriageJobs, RetriageJobs], service: Service) -> None:

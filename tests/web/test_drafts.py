@@ -173,7 +173,17 @@ def test_a_draft_is_tracked_approved_retriaged_and_undone(client: TestClient) ->
     assert "ends after 3005 records" in preview or SAYS in preview
     assert SOUND.title_en in preview
     assert SAYS in client.get(incident).text
+    client.post("/drafts/1/retriage")
+    client.app.state.retriage_jobs.wait()  # type: ignore[attr-defined]
+    assert "Preview again" not in client.get("/retriage").text
     assert "Tracking only</li>" in (undone := moved(client, "undo"))
+    outdated = client.get("/retriage").text
+    assert "has changed since this preview" in outdated
+    assert 'value="apply"' not in outdated
+    assert client.post("/retriage", data={"action": "apply"}).status_code == 409
+    client.post("/retriage", data={"action": "again"})
+    client.app.state.retriage_jobs.wait()  # type: ignore[attr-defined]
+    assert "Apply the changes (1)" in client.get("/retriage").text  # back to what was said without the entry
     assert "undid the approval of" in undone
     assert "undid the approval of" in client.get("/settings").text
     assert 'aria-current="step">Tracking only' in undone

@@ -36,12 +36,20 @@ class Busy(BadInput):
     code = "retriage_under_way"
 
 
+class Outdated(BadInput):
+    """The knowledge base is another one than when a preview was made."""
+
+    status = 409
+    code = "retriage_outdated"
+
+
 class Stage(StrEnum):
-    """looking → found → applying → applied, or broken."""
+    """looking → found → applying → applied, or broken. What was found is outdated once other knowledge is in use."""
 
     NONE = "none"
     LOOKING = "looking"
     FOUND = "found"
+    OUTDATED = "outdated"
     APPLYING = "applying"
     APPLIED = "applied"
     BROKEN = "broken"
@@ -55,7 +63,7 @@ class Stage(StrEnum):
 class Progress:
     """How far a retriage is. `found` counts the incidents of which it says otherwise now, `failed` those that could not
     be triaged and stay; `differences` are the first of both. `reanswered` counts those found whose cause stays and that
-    another case answers. `ids` are those found, once all were looked at.
+    another case answers. `ids` are those found, once all were looked at. `knowledge` names what it was looked at with.
     """
 
     stage: Stage = Stage.NONE
@@ -69,6 +77,7 @@ class Progress:
     ids: tuple[str, ...] = ()
     problem: str | None = None
     reanswered: int = 0
+    knowledge: str = ""
 
 
 class RetriageJobs:
@@ -81,20 +90,24 @@ class RetriageJobs:
     @property
     def progress(self) -> Progress:
         with self._service.database.reading() as session:
-            return _progress(retriage_job.read(session))
+            return self._told(retriage_job.read(session))
 
     def start_preview(self, by: str, incident_ids: Sequence[str] = ()) -> None:
         """Begins to look at these incidents, or at all whose verdict is of other knowledge. Raises Busy."""
-        self._begin(lambda _: Progress(Stage.LOOKING, by, tuple(incident_ids)))
+        self._begin(lambda _: self._looking(by, tuple(incident_ids)))
+
+    def look_again(self, by: str) -> None:
+        """Begins to look at the incidents that were chosen last. Raises Busy, BadInput where none were."""
+        self._begin(partial(self._looking_again, by))
 
     def apply(self, by: str) -> None:
-        """Begins to keep what was found. Raises Busy, BadInput where nothing was."""
+        """Begins to keep what was found. Raises Busy, Outdated, BadInput where nothing was."""
         self._begin(partial(_applying, by))
 
     def discard(self) -> None:
         """Forgets what was found. Raises Busy."""
         with self._service.database.transaction() as session:
-            _not_busy(retriage_job.hold(session))
+            _not_busy(_progress(retriage_job.hold(session)))
             retriage_job.discard(session)
 
     def wait(self) -> None:
@@ -114,10 +127,25 @@ class RetriageJobs:
     def _begin(self, following: Callable[[Progress], Progress]) -> None:
         run = uuid.uuid4().hex
         with self._service.database.transaction() as session:
-            progress = following(_not_busy(retriage_job.hold(session)))
+            progress = following(_not_busy(self._told(retriage_job.hold(session))))
             retriage_job.begin(session, _noted(run, progress))
         self._doing = _Doing(self._service, run, progress)
         self._doing.thread.start()
+
+    def _looking(self, by: str, chosen: tuple[str, ...]) -> Progress:
+        return Progress(Stage.LOOKING, by, chosen, knowledge=self._service.knowledge_version)
+
+    def _looking_again(self, by: str, before: Progress) -> Progress:
+        if not before.chosen:
+            raise BadInput("no incident to re-triage")
+        return self._looking(by, before.chosen)
+
+    def _told(self, noted: Noted | None) -> Progress:
+        """-> how far it is; what was found with other knowledge than that in use here is outdated."""
+        progress = _progress(noted)
+        if progress.stage is Stage.FOUND and progress.knowledge != self._service.knowledge_version:
+            return replace(progress, stage=Stage.OUTDATED)
+        return progress
 
 
 class _Doing:
@@ -179,13 +207,14 @@ class _Doing:
 
 
 def _applying(by: str, before: Progress) -> Progress:
+    if before.stage is Stage.OUTDATED:
+        raise Outdated("the knowledge base has changed since this preview; run it again")
     if before.stage is not Stage.FOUND:
         raise BadInput("no finished retriage to apply")
     return replace(before, stage=Stage.APPLYING, by=by)
 
 
-def _not_busy(noted: Noted | None) -> Progress:
-    progress = _progress(noted)
+def _not_busy(progress: Progress) -> Progress:
     if progress.stage.under_way:
         raise Busy("a retriage is running; wait until it ends")
     return progress

@@ -53,14 +53,16 @@ def begin(retriage_jobs: RetriageJobsDep, caller: Admin) -> Response:
 
 @router.post("/retriage")
 def end(retriage_jobs: RetriageJobsDep, caller: Writer, action: Annotated[str, Form()] = "") -> Response:
-    """`action`: apply keeps what was found, discard forgets it."""
+    """`action`: apply keeps what was found, discard forgets it, again looks once more at the incidents chosen last."""
     match action:
         case "apply":
             retriage_jobs.apply(caller.name)
         case "discard":
             retriage_jobs.discard()
+        case "again":
+            retriage_jobs.look_again(caller.name)
         case _:
-            raise BadInput("the action must be apply or discard")
+            raise BadInput("the action must be apply, discard or again")
     return _there()
 
 
