@@ -28,6 +28,10 @@ _SAYS: dict[str, _Words] = {
         "These dumps, stacks or reports show no rank that is behind the others, and there is no log.",
         "从这些 dump、栈或报告看不出有 rank 落后于其他 rank，也没有日志。",
     ),
+    "reports-alone": (
+        "Only reports of tools were given, and no log. No known fault stands in them.",
+        "只提供了工具的报告，没有日志；报告中没有已知的故障。",
+    ),
     "empty": ("The log is empty: the run wrote nothing to it.", "日志为空：运行没有向其中写入任何内容。"),
     "last-words": (
         "The last words point to a problem, and no good end follows: `{text}`[[ (line {line})]]."
@@ -62,6 +66,7 @@ _SAYS: dict[str, _Words] = {
 # What stands above it where that tells more than that the end is not known.
 _TITLES: dict[str, _Words] = {
     "empty": ("The log is empty", "日志为空"),
+    "reports-alone": ("No known fault in these reports", "报告中没有已知的故障"),
     "question": ("Not the log of a run", "不是运行日志"),
     "another-program": ("Another program's log", "其他程序的日志"),
 }
@@ -70,6 +75,7 @@ _PLAIN: _Words = ("The log shows neither a failure nor a good end.", "日志中�
 _UNKNOWN: dict[str, _Words] = {
     "exit-status": ("This log does not show why it ended.", "这份日志没有说明它为什么结束。"),
     "nobody-waits": ("They do not show why the run stopped or ended.", "其中没有说明运行为什么停住或结束。"),
+    "reports-alone": ("They do not show why the run failed.", "其中没有说明运行为什么失败。"),
     "empty": ("It does not show whether the run started.", "无法据此判断运行是否已经启动。"),
     "question": ("Nothing is known about the run without its log.", "没有运行日志，就无法了解运行的情况。"),
     "another-program": ("This log does not show how the training run went.", "这份日志没有说明训练任务的情况。"),
@@ -173,7 +179,7 @@ def _steps(missing: str, values: Mapping[str, str]) -> list[tuple[_Words, str | 
         return [(_SEARCH, search), (_WHOLE, None)] if " " in asked.strip() or not asked.isascii() else [(_WHOLE, None)]
     if missing == "empty":
         return [(_STREAM, None), (_SCHEDULER, job), (_WHOLE, None)]
-    if missing in ("another-program", "no-run"):
+    if missing in ("another-program", "no-run", "reports-alone"):
         return [(_WHOLE, None)]
     if missing != "exit-status":
         first: list[tuple[_Words, str | None]] = []

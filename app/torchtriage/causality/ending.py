@@ -20,6 +20,7 @@ from torchtriage.facts.log_classifier import is_by_a_person
 from torchtriage.facts.progress import bar, moves
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.masking import mask_all
+from torchtriage.reading.file_types import FileForm
 
 _HAS_WORD = lazy_regex(r"[^\W_]").search  # a letter or a digit, in any language
 _LONGEST = 400  # characters of a line that are looked at
@@ -31,6 +32,7 @@ _MEASURED = lazy_regex(
 _TRACEBACK = "Traceback (most recent call last):"
 _DIGITS = 9  # of a time in seconds, and more
 _SIGNALS = 128  # the exit status of who was ended by a signal is this and its number
+_OF_THE_JOB = (FileForm.SLURM_JOB, FileForm.KUBERNETES)  # reports that say how it ended
 JOB_STATUS, JOB_STATE = "exit_code", "state"  # what the sender of a log knows of its job
 
 
@@ -255,6 +257,12 @@ def _nobody_waits(tail: Tail) -> bool:
     return not tail.reading.head and bool(evidence.dumped or evidence.stacked or evidence.reported)
 
 
+def _only_reports(tail: Tail) -> bool:
+    """-> whether there are only reports of hosts and GPUs, none of the job, and no log."""
+    alone = tail.reading.reports_alone
+    return bool(alone) and alone.isdisjoint(_OF_THE_JOB)
+
+
 def _empty(tail: Tail) -> bool:
     return not tail.reading.head
 
@@ -307,6 +315,12 @@ ENDINGS: tuple[EndingRule, ...] = (
         _nobody_waits,
         "the dumps, stacks and reports show no rank behind the others",
         "dump、栈和报告中没有落后的 rank",
+    ),
+    EndingRule(
+        "reports-alone",
+        _only_reports,
+        "there are only reports of tools, and no known fault stands in them",
+        "只有工具的报告，其中没有已知的故障",
     ),
     EndingRule("empty", _empty, "the log is empty", "日志为空"),
     EndingRule("question", _asked, "the text is a question, not a log", "文本是提问，不是日志"),

@@ -63,7 +63,7 @@ def completed(read: ReadRuns) -> tuple[Reading, ...]:
     last = in_order_of_failure(last, read.clock)
     facts = last.environment if read.launcher is None else last.environment.with_launcher(read.launcher)
     last = replace(last, environment=facts, warnings=read.warnings, evidence=read.evidence)
-    last = replace(last, beside=read.beside, forms=read.forms)
+    last = replace(last, beside=read.beside, forms=read.forms, reports_alone=read.alone)
     return (*readings, with_evidence(last))
 
 

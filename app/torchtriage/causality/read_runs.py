@@ -48,7 +48,7 @@ _WORDS = (*rank_numbering.WORDS, *rank_numbering.AGENT, *process_sections.MARKS)
 class ReadRuns:
     """What the files of a run hold: a reading for each launch in them, the newest last, and what time it was where;
     what tools report beside the logs, and of which form each of their files is, by its number in positions. Where
-    there are no logs, the reports are the reading."""
+    there are no logs, the reports are the reading, and `alone` their forms."""
 
     readings: tuple[Reading, ...]
     stats: Stats
@@ -58,6 +58,7 @@ class ReadRuns:
     evidence: Evidence
     beside: tuple[Finding, ...] = ()
     forms: Mapping[int, FileForm] = field(default_factory=dict)
+    alone: frozenset[FileForm] = frozenset()
 
 
 def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | None = None) -> ReadRuns:
@@ -95,13 +96,15 @@ def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | Non
     if number == unread:
         raise UnreadableLog(f"{run.name}: no logs")
     files.tell_what_was_left()
+    alone: frozenset[FileForm] = frozenset()
     if files.forms and not logs:  # then the reports are what speaks of the run
+        alone = frozenset(files.forms.values())
         files.reader, clock, files.forms = files.reports, files.report_clock, {}
     beside = files.reports.reading().findings if files.forms else ()
     readings = (*files.readings, files.reader.reading())
     launcher = "torchrun" if origins.of_torchrun else None
     evidence = files.collected.evidence(files.reader.environment.world_size, matcher.collective_words)
-    return ReadRuns(readings, files.stats, clock, launcher, tuple(warnings), evidence, beside, files.forms)
+    return ReadRuns(readings, files.stats, clock, launcher, tuple(warnings), evidence, beside, files.forms, alone)
 
 
 def words_in(lines: Iterable[Line], start_words: tuple[str, ...]) -> frozenset[str]:

@@ -268,7 +268,9 @@ FAILED: tuple[Rule[_Rest], ...] = (
 
 def _went_on(warnings: list[Finding], reading: Reading) -> bool:
     """-> whether a program printed more below its last warning. What somebody wrote there tells nothing of it, nor does
-    a log below words that the run hangs, which no program can say about itself."""
+    a log below words that the run hangs, which no program can say about itself, nor the rest of a tool's report."""
+    if reading.reports_alone:
+        return False
     said = any(finding.has_role(Role.SLOW_OR_HUNG) for finding in warnings)
     last, paste = max(finding.last for finding in warnings), reading.paste or ()
     instants = {_instant(line) for line in paste if line.position == last} - {None}

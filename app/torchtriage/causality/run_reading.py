@@ -24,8 +24,8 @@ class Reading:
     """One run of a log. `paste` holds all its lines where they are few, `head` the first ones, `file_ends` the last
     ones of each file, each with whether an extractor or an entry has read it. `opening` holds the first ones that no
     extractor read, `above` those above each failure. `evidence`: what dumps and stacks show. `beside`: what tools
-    report of hosts, GPUs and the job; `forms` are those of their files, by their numbers in positions. `clock_offsets`:
-    of hosts whose clocks are wrong. `errors`: lines that speak of an error and that nobody read."""
+    report of hosts, GPUs and the job; `forms` are those of their files, by their numbers in positions. `reports_alone`:
+    the same where there is no log. `clock_offsets`: of hosts whose clocks are wrong. `errors`: lines that speak of an error and that nobody read."""
 
     matcher: Matcher
     findings: tuple[Finding, ...]
@@ -44,6 +44,7 @@ class Reading:
     evidence: Evidence = NO_EVIDENCE
     beside: tuple[Finding, ...] = ()
     forms: Mapping[int, FileForm] = field(default_factory=dict)
+    reports_alone: frozenset[FileForm] = frozenset()
     clock_offsets: tuple[ClockOffset, ...] = ()
     errors: ErrorLines = field(default_factory=ErrorLines)
 

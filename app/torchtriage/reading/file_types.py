@@ -116,7 +116,7 @@ _REPORTS = (
     _Report(
         FileForm.NVIDIA_SMI,
         NVIDIA_SMI_LOG,
-        lazy_regex(rb"\s|$|=+NVSMI LOG=+|GPU [\dA-Fa-f:.]+\s*$|[A-Z][\w ]{2,40} : |Unable to |WARNING: |No devices "),
+        lazy_regex(rb"\s|$|=+NVSMI LOG=+|GPU [\dA-Fa-f:.]+\s*$|[A-Z][\w ]{2,80} : |Unable to |WARNING: |No devices "),
     ),
     # Unable to determine the device handle for GPU0000:C2:00.0: Unknown Error, and nothing else
     _Report(
