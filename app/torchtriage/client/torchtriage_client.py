@@ -37,7 +37,7 @@ import threading
 import time
 from typing import IO, Any, Callable, ContextManager, Dict, Iterable, Iterator, NamedTuple, Sequence, Tuple, Union
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 MB = 1 << 20
 _CONNECTING = 5  # seconds, before a service counts as away
