@@ -222,6 +222,28 @@ def test_what_the_backend_of_torch_dynamo_raised_belongs_to_it_where_the_traceba
     assert event.exception.message == "backend='eager_two' raised:\nKeyError: 'meta'"
 
 
+def test_dynamos_explanation_belongs_to_the_message_and_its_hints_do_not() -> None:
+    (event,) = read(
+        [
+            *traceback("torch._dynamo.exc.TorchRuntimeError: RuntimeError when making fake tensor call"),
+            "  Explanation: Dynamo failed to run FX node with fake tensors: call_function matmul(*(FakeTensor(..., value=",
+            "        FakeTensor(..., size=(0,), requires_grad=True)",
+            "    )), **{}): got RuntimeError('size mismatch, got input (8x8), vec (0)')",
+            "  Hint: Your code may result in an error when running in eager.",
+            "",
+            "  Developer debug context: ",
+            "",
+            "from user code:",
+            '   File "/data/lm/model.py", line 7, in forward',
+            "    return torch.matmul(h, self.w)",
+        ]
+    )
+    assert event.exception is not None
+    assert event.exception.message.endswith("vec (0)')")
+    assert "Hint" not in event.exception.message
+    assert event.exception.quoted[-1].line == 7
+
+
 def test_nccls_status_is_no_exception_of_its_own() -> None:
     (event,) = read(
         [

@@ -52,6 +52,7 @@ NOTEBOOK = lazy_regex(rf"^\W*({NAME})\s{{2,}}Traceback \(")
 RAISE = lazy_regex(rf"^raise ({NAME})(?:\(\s*f?[\"']?([^\"']*))?")
 SPAWNED = lazy_regex(r"-- Process (\d{1,6}) terminated with the following error")
 OF_DYNAMO = "torch._dynamo."  # its exceptions explain themselves in several indented paragraphs
+DYNAMO_HINTS = ("Hint:", "Developer debug context:")  # the paragraphs below its explanation
 QUOTES_CODE = "from user code:"  # Dynamo, below the message; above its frames
 FORWARD = "Traceback of forward call that caused the error"  # anomaly mode, above the frames
 LOG_LINE = lazy_regex(

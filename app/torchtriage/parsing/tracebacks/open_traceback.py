@@ -149,6 +149,8 @@ class Stream:
         above = self.message[-1]
         if self.type.rpartition(".")[2] in grammar.INDENTED:
             return True
+        if self.type.startswith(grammar.OF_DYNAMO):  # its explanation, in which a tensor may take several lines
+            return not text.lstrip().startswith(grammar.DYNAMO_HINTS)
         return not above.strip() or above.rstrip().endswith((":", ",")) or above[:1] in " \t" or len(self.message) > 1
 
     def within_source(self, text: str) -> bool:
