@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from torchtriage.errors import MissingExtra
 
 _SERVER = (
-    "alembic", "fastapi", "httpcore2", "httptools", "httpx2", "jinja2", "limits", "prometheus_client",
-    "python_multipart", "sqlalchemy", "structlog", "uvicorn",
+    "alembic", "fastapi", "httpcore2", "httptools", "httpx2", "jinja2", "limits", "markdown_it",
+    "prometheus_client", "python_multipart", "sqlalchemy", "structlog", "uvicorn",
 )  # fmt: skip
 # The import names of what each extra installs; tests hold them against pyproject.toml.
 LIBRARIES = {

@@ -94,7 +94,7 @@ def _page(service: Service, lang: Language, kind: str, secret: str | None = None
         steps=tuple(
             Step(Text(step["en"], step["zh"]).in_(lang), _command(step["run"], filled)) for step in told["steps"]
         ),
-        more=tuple((name, guide_page(name).title) for name in told["more"]),
+        more=tuple((name, guide_page(name, lang).title) for name in told["more"]),
         report=reports.get(kind),
         lit=frozenset(reports),
         guarded=guarded,

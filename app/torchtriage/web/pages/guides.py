@@ -1,134 +1,135 @@
-"""`/guides/{name}`: a page of docs/ of this very version. Its Markdown in, as far as the docs use it; HTML out."""
+"""`/guides`: the documentation of this version, from the installed package; `/guides/{name}`: one page of it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
+from torchtriage.domain.entry import Language, Text
 from torchtriage.errors import NotFound
 from torchtriage.package_data import data_folder
-from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.guide_markdown import Heading, Rendered, to_html
+from torchtriage.web.pages.language import language
+from torchtriage.web.pages.rendering import environment, render
+from torchtriage.web.pages.translations import word
 
 router = APIRouter()
-_DOCS = data_folder("docs")
-_NAME = re.compile(r"[a-z][a-z-]*")
-_ITEM = re.compile(r"(?:[-*]|\d+\.) +(.*)")
-_INLINE = re.compile(r"`([^`]+)`|\*\*(.+?)\*\*|\*([^*\s][^*]*)\*|\[([^\]]+)\]\(([^)\s]+)\)")
-_SPLIT = re.compile(r"(?<!\\)\|")
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A piece of a page: `kind` is h1, h2, h3, p, code, ul, ol or table. `text` is of a heading, a paragraph or code,
-    `items` of a list, `rows` of a table, its head first."""
-
-    kind: str
-    text: str | Markup = ""
-    items: tuple[Markup, ...] = ()
-    rows: tuple[tuple[Markup, ...], ...] = ()
+_DOCS, _KNOWLEDGE = data_folder("docs"), data_folder("knowledge_base")
+_HOW_TO_WRITE = "knowledge-base"  # knowledge_base/README.md, the only page outside of docs/
+_NAME = re.compile(r"(?:decisions/)?[A-Za-z0-9][A-Za-z0-9-]*")
+_ENTRY = re.compile(r"\.\./knowledge_base/([a-z0-9-]+)/([a-z0-9-]+)\.yaml")
+_CONTENTS_FROM = 3  # headings, from which on a page has a list of them
 
 
 @dataclass(frozen=True, slots=True)
 class GuidePage:
-    """`title` is the first heading."""
+    """`file` is where the text stands in the repository; `contents` is empty for a short page."""
 
     name: str
+    file: str
     title: str
-    blocks: tuple[Block, ...]
+    html: Markup
+    contents: tuple[Heading, ...]
 
 
-@router.get("/guides/{name}")
+@dataclass(frozen=True, slots=True)
+class GuideLink:
+    name: str
+    title: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class GuideList:
+    """All pages, in parts with a title each."""
+
+    parts: tuple[tuple[str, tuple[GuideLink, ...]], ...]
+
+
+@router.get("/guides")
+def guide_list(request: Request) -> Response:
+    lang = language(request)
+    parts = tuple(
+        (
+            title.in_(lang),
+            tuple(GuideLink(name, guide_page(name, "en").title, about.in_(lang)) for name, about in pages),
+        )
+        for title, pages in ((title, pages.items()) for title, pages in listed())
+    )
+    return render(request, "guides.html", GuideList(parts))
+
+
+@router.get("/guides/{name:path}")
 def guide(request: Request, name: str) -> Response:
-    file = _DOCS / f"{name}.md"
-    if not _NAME.fullmatch(name) or not file.is_file():
+    if not is_guide(name):
         raise NotFound("no such guide", guide=name)
-    return render(request, "guide.html", guide_page(name))
+    made = guide_page(name, language(request))
+    contents = made.headings if len(made.headings) >= _CONTENTS_FROM else ()
+    file = _file(name)
+    shown = f"{file.parent.name}/{file.name}" if "/" not in name else f"docs/{name}.md"
+    return render(request, "guide.html", GuidePage(name, shown, made.title, made.html, contents))
 
 
 @cache
-def guide_page(name: str) -> GuidePage:
-    """-> the page of that name, which is there."""
-    made = tuple(blocks((_DOCS / f"{name}.md").read_text("utf-8")))
-    title = next((escape(block.text).striptags() for block in made if block.kind == "h1"), name)
-    return GuidePage(name, title, made)
+def guide_page(name: str, lang: Language) -> Rendered:
+    """-> the page of that name, which is there. Its text is English; only its buttons have a language."""
+    parts = environment().get_template("parts.html").make_module({"t": partial(word, lang), "lang": lang})
+    return to_html(_file(name).read_text("utf-8"), partial(_address, name), parts.command)  # type: ignore[attr-defined]
 
 
-def blocks(source: str) -> Iterator[Block]:
-    """Yields the pieces of a Markdown text."""
-    lines = source.splitlines()
-    at = 0
-    while at < len(lines):
-        line = lines[at]
-        end = at + 1
-        if line.strip().startswith("```"):
-            while end < len(lines) and not lines[end].strip().startswith("```"):
-                end += 1
-            yield Block("code", "\n".join(lines[at + 1 : end]))
-            end += 1
-        elif heading := re.match(r"(#{1,4}) +(.*)", line):
-            yield Block(f"h{min(3, len(heading[1]))}", inline(heading[2]))
-        elif line.startswith("|"):
-            end = _until(lines, at, lambda one: not one.startswith("|"))
-            rows = [_cells(one) for one in lines[at:end] if not re.fullmatch(r"[|:\s-]+", one)]
-            yield Block("table", rows=tuple(rows))
-        elif _ITEM.match(line):
-            end = _until(lines, at, lambda one: not one.strip() or one.startswith(("#", "|", "```")))
-            yield Block("ol" if line[0].isdigit() else "ul", items=tuple(_items(lines[at:end])))
-        elif line.strip():
-            end = _until(
-                lines,
-                at + 1,
-                lambda one: not one.strip() or one.startswith(("#", "|", "```")) or bool(_ITEM.match(one)),
-            )
-            yield Block("p", inline(" ".join(one.strip() for one in lines[at:end])))
-        at = end
+@cache
+def listed() -> tuple[tuple[Text, dict[str, Text]], ...]:
+    """-> the parts of the list of pages: their title, and what each of their pages is about."""
+    parts = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).values()
+    texts = [{name: Text(**text) for name, text in part.items()} for part in parts]
+    return tuple((part.pop("title"), part) for part in texts)
 
 
-def inline(text: str) -> Markup:
-    """-> a line with its code, emphasis and links. A link leads to another guide or to the web; any other is text."""
-    parts, last = [], 0
-    for found in _INLINE.finditer(text):
-        parts += [escape(text[last : found.start()]), _marked(found)]
-        last = found.end()
-    return Markup("").join([*parts, escape(text[last:])])
+def guide_names() -> Iterator[str]:
+    """Yields the names of all pages, those of decisions too."""
+    yield _HOW_TO_WRITE
+    for file in sorted(_DOCS.rglob("*.md")):
+        yield file.relative_to(_DOCS).with_suffix("").as_posix()
 
 
-def _marked(found: re.Match[str]) -> Markup:
-    code, strong, emphasis, label, address = found.groups()
-    if code:
-        return Markup('<code translate="no">{}</code>').format(code)
-    if strong:
-        return Markup("<strong>{}</strong>").format(inline(strong))
-    if emphasis:
-        return Markup("<em>{}</em>").format(inline(emphasis))
-    if address.startswith("https://"):
-        return Markup('<a href="{}" rel="noreferrer">{}</a>').format(address, inline(label))
-    name = address.partition("#")[0].removesuffix(".md")
-    if _NAME.fullmatch(name) and (_DOCS / f"{name}.md").is_file():
-        return Markup('<a href="/guides/{}">{}</a>').format(name, inline(label))
-    return inline(label)
+def is_guide(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None and _file(name).is_file()
 
 
-def _items(lines: list[str]) -> Iterator[Markup]:
-    """Yields the items of a list; a line that begins none goes on with the one above."""
-    items: list[list[str]] = []
-    for line in lines:
-        if found := _ITEM.match(line.strip()):
-            items.append([found[1]])
-        elif items:
-            items[-1].append(line.strip())
-    yield from (inline(" ".join(item)) for item in items)
+def _file(name: str) -> Path:
+    return _KNOWLEDGE / "README.md" if name == _HOW_TO_WRITE else _DOCS / f"{name}.md"
 
 
-def _cells(row: str) -> tuple[Markup, ...]:
-    cells = _SPLIT.split(row.strip().strip("|"))
-    return tuple(inline(cell.strip().replace("\\|", "|")) for cell in cells)
+def _address(name: str, link: str) -> str | None:
+    """-> where a link of a page leads: to another page, to an entry of the knowledge base, or to the web."""
+    if link.startswith(("https://", "#")):
+        return link
+    if entry := _ENTRY.fullmatch(link):
+        return f"/knowledge/{entry[1]}.{entry[2]}"
+    path, _, anchor = link.partition("#")
+    base = "knowledge_base/README" if name == _HOW_TO_WRITE else f"docs/{name}"
+    wanted = _joined(base.rpartition("/")[0], path)
+    if wanted == "knowledge_base/README.md":
+        target = _HOW_TO_WRITE
+    elif wanted.startswith("docs/") and wanted.endswith(".md"):
+        target = wanted.removeprefix("docs/").removesuffix(".md")
+    else:
+        return None
+    return f"/guides/{target}{'#' + anchor if anchor else ''}" if is_guide(target) else None
 
 
-def _until(lines: list[str], at: int, ends: Callable[[str], bool]) -> int:
-    return next((place for place in range(at, len(lines)) if ends(lines[place])), len(lines))
+def _joined(folder: str, path: str) -> str:
+    parts: list[str] = folder.split("/")
+    for part in path.split("/"):
+        if part == "..":
+            parts = parts[:-1]
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)
