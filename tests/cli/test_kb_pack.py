@@ -247,7 +247,7 @@ def test_a_broken_pack_changes_nothing(
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("https://127.0.0.1/ours.tar.gz", "resolves to a non-public address"),
+        ("https://127.0.0.1/ours.tar.gz", "cannot download ours.tar.gz: 127.0.0.1 resolves to a non-public address"),
         ("http://example.org/ours.tar.gz", "only https:// URLs are allowed"),
         ("file:///etc/passwd", "it must begin with https://"),
     ],

@@ -147,4 +147,4 @@ def _download(url: str, most: int) -> bytes:
         with outgoing.download(url, {}, most, _SECONDS, _REDIRECTS) as chunks:
             return b"".join(chunks)
     except Undelivered as error:
-        raise BadInput(f"the pack can't be downloaded: {error}") from error
+        raise BadInput(f"cannot download {url.rpartition('/')[2]}: {error}") from error
