@@ -37,6 +37,35 @@ GPU 00000000:86:00.0
         Pending                           : No
         Remapping Failure Occurred        : No
 """
+# Driver 580 sets the values farther to the right.
+NVIDIA_SMI_Q_580 = NVIDIA_SMI_Q.replace("550.54.15", "580.95.05").replace(" : ", f"{13 * ' '} : ")
+NVIDIA_SMI_XML = """<?xml version="1.0" ?>
+<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">
+<nvidia_smi_log>
+	<timestamp>Fri May  1 09:06:02 2026</timestamp>
+	<attached_gpus>1</attached_gpus>
+	<gpu id="00000000:3B:00.0">
+		<product_name>NVIDIA H100 80GB HBM3</product_name>
+		<gpu_reset_status>
+			<reset_required>{reset}</reset_required>
+			<drain_and_reset_recommended>No</drain_and_reset_recommended>
+		</gpu_reset_status>
+		<gpu_recovery_action>{action}</gpu_recovery_action>
+		<ecc_errors>
+			<volatile>
+				<sram_uncorrectable_secded>{errors}</sram_uncorrectable_secded>
+				<dram_uncorrectable>0</dram_uncorrectable>
+			</volatile>
+		</ecc_errors>
+		<remapped_rows>
+			<remapped_row_pending>{pending}</remapped_row_pending>
+			<remapped_row_failure>{failed}</remapped_row_failure>
+		</remapped_rows>
+		<processes>
+		</processes>
+	</gpu>
+</nvidia_smi_log>
+"""
 # {journal}: lines of the system's log; {dmesg}: those of the ring buffer
 BUG_REPORT = (
     """____________________________________________
@@ -229,6 +258,71 @@ DCGM_DIAG_JSON = """{
 			}
 		]
 	}
+}
+"""
+# DCGM 3 puts what a test of the installation says under another name; 4 says some of it in a test's summary alone.
+DCGM_DIAG_JSON_3 = """{
+   "DCGM Diagnostic" : {
+      "test_categories" : [
+         {
+            "category" : "Deployment",
+            "tests" : [
+               { "name" : "Denylist", "results" : [ { "status" : "Pass" } ] },
+               {
+                  "name" : "Page Retirement/Row Remap",
+                  "results" : [ {
+                        "gpu_id" : 3,
+                        "status" : "Fail",
+                        "warnings" : [ { "error_id" : 45, "warnings" : "WORDS" } ]
+                  } ]
+               }
+            ]
+         }
+      ]
+   },
+   "DCGM Version" : "3.3.5"
+}
+"""
+DCGM_DIAG_JSON_TWICE = '{"iterations": [' + DCGM_DIAG_JSON + '], "result": "Fail"}'
+DCGM_DIAG_JSON_SUMMARY = """{
+	"DCGM Diagnostic" :
+	{
+		"test_categories" :
+		[
+			{
+				"category" : "Deployment",
+				"tests" :
+				[
+					{
+						"name" : "software",
+						"results" : [ { "entity_group" : "GPU", "entity_id" : 3, "status" : "Pass" } ],
+						"test_summary" : { "status" : "Fail", "warnings" : [ { "error_id" : 83, "warning" : "WORDS" } ] }
+					}
+				]
+			}
+		]
+	},
+	"metadata" : { "DCGM Version" : "4.2.3" }
+}
+"""
+DCGM_DIAG_JSON_NODES = """{
+   "hosts" : [ { "host_id" : 0, "hostname" : "gpu-020" }, { "host_id" : 1, "hostname" : "gpu-021" } ],
+   "test_categories" : [
+      {
+         "category" : "Multi-Node Tests",
+         "tests" : [
+            {
+               "name" : "MNUBERGEMM",
+               "results" : [
+                  { "host_id" : 0, "entity_group" : "GPU", "entity_id" : 3, "status" : "Pass" },
+                  { "host_id" : 1, "entity_group" : "GPU", "entity_id" : 3, "status" : "Fail",
+                    "warnings" : [ { "error_id" : 1, "warning" : "WORDS" } ] }
+               ],
+               "test_summary" : { "status" : "Fail", "warnings" : [ { "error_id" : 1, "warning" : "WORDS" } ] }
+            }
+         ]
+      }
+   ]
 }
 """
 IBSTAT = """CA 'mlx5_0'
@@ -462,9 +556,11 @@ Events:
 _XID = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1"
 EVERY = {
     "nvidia-smi": [NVIDIA_SMI_Q.format(errors=0, pending="No", failed="No"),
+                   NVIDIA_SMI_Q_580.format(errors=0, pending="No", failed="No"), NVIDIA_SMI_XML,
                    NVIDIA_SMI_TABLE.format(errors=0, state="1MiB /  81559MiB"),
                    "Unable to determine the device handle for GPU0000:3B:00.0: Unknown Error\n"],
-    "DCGM": [DCGM_HEALTH, DCGM_HEALTH_JSON, DCGM_DIAG, DCGM_DIAG_JSON],
+    "DCGM": [DCGM_HEALTH, DCGM_HEALTH_JSON, DCGM_DIAG, DCGM_DIAG_JSON,
+             DCGM_DIAG_JSON_3, DCGM_DIAG_JSON_TWICE, DCGM_DIAG_JSON_SUMMARY, DCGM_DIAG_JSON_NODES],
     "InfiniBand": [IBSTAT, IBSTATUS, IBDIAGNET, IBDIAGNET_NAMED, IBDIAGNET_1],
     "kernel log": [DMESG.format(time="Fri May  1 09:05:01 2026"), JOURNAL,
                    "[    0.000000] Linux version 5.15.0\n[131912.440118] NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n",

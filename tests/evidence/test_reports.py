@@ -27,6 +27,8 @@ LOST = [
 OOM = traceback("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", prefix="[rank0]: ")
 AT, BEFORE, AFTER = "Fri May  1 09:05:01 2026", "Thu Apr 30 21:05:01 2026", "Fri May  1 11:05:01 2026"
 PENDING = reports.NVIDIA_SMI_Q.format(errors=0, pending="Yes", failed="No")
+WORDS = "GPU 3 had uncorrectable memory errors and row remapping failed. Run a field diagnostic on the GPU."
+XML = {"reset": "No", "action": "None", "errors": 0, "pending": "No", "failed": "No"}
 WELL = reports.NVIDIA_SMI_Q.format(errors=0, pending="No", failed="No")
 
 
@@ -58,7 +60,21 @@ def rules_of(verdict: Verdict) -> set[str]:
         (reports.NVIDIA_SMI_TABLE.format(errors="ERR!", state="GPU is lost"), "hw.pcie", "lost-for-nvidia-smi"),
         (WELL.replace("    MIG Mode", "    GPU Recovery Action                   : Reboot\n    MIG Mode"), "xid.other",
          "recovery-action-reported"),
+        (reports.NVIDIA_SMI_Q_580.format(errors=0, pending="Yes", failed="No"), "cuda.ecc", "pending-remap-reported"),
+        (WELL.replace("    MIG Mode", "    GPU Recovery Action                   : GPU_RESET\n    MIG Mode"), "xid.other",
+         "recovery-action-reported"),
+        (WELL.replace("    Remapped", "        Aggregate\n            SRAM Threshold Exceeded       : Yes\n    Remapped"),
+         "cuda.ecc", "sram-threshold-reported"),
+        (reports.NVIDIA_SMI_XML.format(**XML | {"pending": "Yes"}), "cuda.ecc", "pending-remap-reported"),
+        (reports.NVIDIA_SMI_XML.format(**XML | {"errors": 4}), "cuda.ecc", "uncorrected-count"),
+        (reports.NVIDIA_SMI_XML.format(**XML | {"action": "Drain P2P"}), "xid.other", "recovery-action-reported"),
+        (reports.NVIDIA_SMI_XML.format(**XML | {"reset": "Yes"}), "xid.other", "recovery-action-reported"),
         (reports.DCGM_HEALTH, "cuda.ecc", "remap-failed"),
+        (reports.DCGM_DIAG_JSON_3.replace("WORDS", WORDS), "cuda.ecc", "remap-failed"),
+        (reports.DCGM_DIAG_JSON_TWICE.replace("WORDS", WORDS), "cuda.ecc", "remap-failed"),
+        (reports.DCGM_DIAG_JSON_SUMMARY.replace("WORDS", WORDS), "cuda.ecc", "remap-failed"),
+        (reports.DCGM_DIAG_JSON_NODES.replace("WORDS", WORDS), "cuda.ecc", "remap-failed"),
+        (reports.DCGM_DIAG_JSON_3.replace("WORDS", ""), "hw.gpu-test-failed", "device-test-alone"),
         (reports.DCGM_HEALTH_JSON, "cuda.ecc", "remap-failed"),
         (reports.DCGM_DIAG, "cuda.ecc", "pending-remap-unnamed"),
         (reports.DCGM_DIAG_JSON.replace("WORDS", "Something of this GPU is wrong."), "hw.gpu-test-failed", "device-and-test"),
@@ -86,6 +102,26 @@ def test_what_a_tool_reports_comes_before_what_peers_lost(
     assert "nccl.timeout" in {cascade.entry for cascade in verdict.cascades}
     assert verdict.run.started == "2026-05-01T09:00:00.000"  # and no time of the report's
     assert [source.taken_for for source in verdict.run.sources if source.file == "train.log"] == ["log"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        WELL,
+        reports.NVIDIA_SMI_Q_580.format(errors=0, pending="No", failed="No"),
+        reports.METRICS.replace("} 79", "} 0"),
+    ],
+)
+def test_a_report_alone_without_a_fault_says_so(engine: Engine, tmp_path: Path, text: str) -> None:
+    verdict = triaged(engine, tmp_path, None, report=text)
+    assert verdict.outcome == "inconclusive"
+    assert verdict.answer is not None
+    assert verdict.answer.says == "Only reports of tools were given, and no log. No known fault stands in them."
+
+
+def test_a_count_in_a_report_alone_is_told_though_the_report_goes_on(engine: Engine, tmp_path: Path) -> None:
+    verdict = triaged(engine, tmp_path, None, report=reports.NVIDIA_SMI_Q.format(errors=4, pending="No", failed="No"))
+    assert root_of(verdict).entry == "cuda.ecc"
 
 
 def test_a_state_is_at_most_likely_and_a_dated_report_certain(engine: Engine, tmp_path: Path) -> None:

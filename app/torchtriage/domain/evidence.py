@@ -172,7 +172,7 @@ class Evidence:
     dumped: frozenset[int] = frozenset()
     hang: Hang | None = None
     stacked: int = 0
-    reported: bool = False  # there is a report of NCCL's RAS service
+    reported: bool = False  # there is a report of NCCL's RAS service, or of torchfrtrace
     world_size: int | None = None
     lost: frozenset[int] = frozenset()  # ranks without a dump, where at least as many left one
     times: tuple[RankTimes, ...] = ()  # of the ranks with a dump

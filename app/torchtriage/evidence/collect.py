@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import PurePosixPath
 
 from torchtriage.domain.evidence import Evidence, Hang, RankDump, RankStack, Source
-from torchtriage.evidence import flight_recorder, nccl_ras, stacks
+from torchtriage.evidence import flight_recorder, fr_trace, nccl_ras, stacks
 from torchtriage.evidence.collective_words import CollectiveWords
 from torchtriage.evidence.flight_recorder import newest_of_each_rank, read_dump, times_of
 from torchtriage.evidence.rank_states import states_of
@@ -38,6 +38,7 @@ class CollectedEvidence:
         self._dumps: dict[int, RankDump] = {}
         self._stacks: list[RankStack] = []
         self._reports: list[nccl_ras.Report] = []
+        self._traced: list[fr_trace.Finding] = []
 
     def log_of(self, file: LogFile, position: int, name: str | None, host: str | None = None) -> LogFile | None:
         """-> the file where it is a log or the report of a tool, which its form tells, to be read as one; None where it
@@ -67,6 +68,8 @@ class CollectedEvidence:
             return self._log_with_stack(file, every, name, position, rank)
         elif form is FileForm.NCCL_RAS:
             return self._log_with_report(file, every, name, position)
+        elif form is FileForm.FR_TRACE:
+            return self._log_or_trace(file, every, name, position)
         elif form in READERS:
             return self._report_of_tool(file, form, every, name, position)
         else:
@@ -95,7 +98,7 @@ class CollectedEvidence:
 
     def evidence(self, world_size: int | None, words: CollectiveWords) -> Evidence:
         """-> what all show. `world_size`: how many ranks the run has, where its log tells."""
-        if not (self._dumps or self._stacks or self._reports):
+        if not (self._dumps or self._stacks or self._reports or self._traced):
             return Evidence(tuple(self._sources))
         by_rank = {stack.rank: stack for stack in self._stacks if stack.rank is not None}
         standing = {rank: doing(stack) for rank, stack in by_rank.items()}
@@ -104,6 +107,8 @@ class CollectedEvidence:
             hang = elsewhere(by_rank, hang, words) or hang
         if hang is None and not by_rank:
             hang = process_elsewhere(self._stacks, words)
+        if hang is None or not hang.suspects:
+            hang = fr_trace.hang_of_trace(self._traced, words) or hang
         if hang is None or not hang.suspects:
             hang = nccl_ras.hang_of_reports(self._reports) or hang
         if hang is not None:
@@ -116,7 +121,7 @@ class CollectedEvidence:
             - self._dumps.keys()
         )
         return Evidence(
-            tuple(self._sources), frozenset(self._dumps), hang, len(by_rank), bool(self._reports), known,
+            tuple(self._sources), frozenset(self._dumps), hang, len(by_rank), bool(self._reports or self._traced), known,
             lost if len(lost) <= len(self._dumps) else frozenset(), tuple(map(times_of, self._dumps.values())),
         )  # fmt: skip
 
@@ -168,6 +173,23 @@ class CollectedEvidence:
         self._list(Source(name, FileForm.FAULTHANDLER, rank))
         rest = chain((begin,), chunks)
         return None if is_stack_alone(begin) else replace(file, chunks=lambda: rest)
+
+    def _log_or_trace(self, file: LogFile, chunks: Iterator[bytes], name: str | None, position: int) -> LogFile | None:
+        """-> the file as a log, where it holds more than what torchfrtrace printed."""
+        begin = b""
+        while len(begin) < fr_trace.MOST_BYTES and (more := next(chunks, b"")):
+            begin += more
+        every = chain((begin,), chunks)
+        try:
+            if len(begin) >= fr_trace.MOST_BYTES:
+                raise NotRead("too large")
+            found = fr_trace.read_trace(begin, name, position)
+        except NotRead:
+            self._list(Source(name, FileForm.LOG))
+            return replace(file, chunks=lambda: every)
+        self._traced += found
+        self._list(Source(name, FileForm.FR_TRACE))
+        return None
 
     def _log_with_report(
         self, file: LogFile, chunks: Iterator[bytes], name: str | None, position: int

@@ -24,8 +24,19 @@ _RANK_STACKS = lazy_regex(
 )
 # NCCL version 2.28.9 compiled with CUDA 12.9 / CUDA runtime version … / (empty) / Job summary / ===========
 _RAS = lazy_regex(rb"(?:NCCL version [^\n]*\n)?(?:CUDA runtime version [^\n]*\n)?\s*Job summary\s*\n=+\s*\n")
-# {"DCGM Diagnostic": {"test_categories": [… · {"body": {…}, "header": ["Health Monitor Report"]}
-_DCGM_JSON = lazy_regex(rb'"DCGM (?:GPU )?Diagnostic"\s*:\s*\{|"Health Monitor Report"\s*\]')
+# Not all ranks joining collective, sequence number: 20947 / internal record id: 91931 / group info: …
+_FR_TRACE = lazy_regex(
+    rb"(?:tabulate is not installed[^\n]*\n)?(?:loaded \d+ files[^\n]*\n)?(?:No errors found for this collective entry[^\n]*\n"
+    rb"|We cannot decide what's wrong[^\n]*\n|Rank \S+ has an empty op list[^\n]*\n)*"
+    rb"(?:Not all ranks joining collective|Collective sequence number: \d+ has errors|Input/output mismatch in the collective)[^\n]*\n"
+    rb"internal record id: "
+)
+# PARTIAL DATA: 3/4 workers responded / … / === FR Trace === / --- Groups ---, of the debug server
+_FR_TABLES = lazy_regex(
+    rb"(?:PARTIAL DATA: [^\n]*\n(?:  Rank \d[^\n]*\n){0,4096}\s*)?=== FR Trace === *\n--- Groups ---"
+)
+# {"DCGM Diagnostic": {"test_categories": [… · {"iterations": [{"DCGM Diagnostic": … · {"body": {…}, "header": ["Health Monitor Report"]}
+_DCGM_JSON = lazy_regex(rb'"DCGM (?:GPU )?Diagnostic"\s*:\s*\{|"test_categories"\s*:\s*\[|"Health Monitor Report"\s*\]')
 # {"__CURSOR":"s=…","__REALTIME_TIMESTAMP":"1777626301440118",…,"_TRANSPORT":"kernel",…} · the same with a line for each
 _JOURNAL = lazy_regex(rb'\{(?s:.{0,4000}?)"__REALTIME_TIMESTAMP"')
 # {"dmesg": [{"pri": 6,"time": 0.000000,"msg": "Linux version …"}, …
@@ -50,6 +61,7 @@ class FileForm(StrEnum):
     PY_SPY = "py-spy"  # the stacks of one process, as text or JSON
     FAULTHANDLER = "faulthandler"  # the same by Python's own module; a log can begin so, too
     RANK_STACKS = "stacks of ranks"  # what the debug server of torch.distributed writes, of faulthandler or py-spy
+    FR_TRACE = "torchfrtrace"  # what it, or the debug server, found in the dumps of all ranks
     NCCL_RAS = "NCCL RAS report"
     ERROR_FILE = "torchelastic error file"
     NATIVE_STACKS = "gdb"  # also cuda-gdb
@@ -117,6 +129,12 @@ _REPORTS = (
         FileForm.NVIDIA_SMI,
         NVIDIA_SMI_LOG,
         lazy_regex(rb"\s|$|=+NVSMI LOG=+|GPU [\dA-Fa-f:.]+\s*$|[A-Z][\w ]{2,80} : |Unable to |WARNING: |No devices "),
+    ),
+    # <?xml version="1.0" ?> / <!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd"> / <nvidia_smi_log>
+    _Report(
+        FileForm.NVIDIA_SMI,
+        lazy_regex(rb"(?:<\?xml [^\n]*\n)?(?:<!DOCTYPE nvidia_smi_log [^\n]*\n)?<nvidia_smi_log>"),
+        lazy_regex(rb"\s|$|<"),
     ),
     # Unable to determine the device handle for GPU0000:C2:00.0: Unknown Error, and nothing else
     _Report(
@@ -223,6 +241,8 @@ def form_of(head: bytes) -> FileForm:
         return FileForm.RANK_STACKS
     if _RAS.match(begin):
         return FileForm.NCCL_RAS
+    if _FR_TABLES.match(begin) or _FR_TRACE.match(_unix(begin)):
+        return FileForm.FR_TRACE
     if _FAULTHANDLER.match(begin):
         return FileForm.FAULTHANDLER
     if _BUG_REPORT.match(begin):

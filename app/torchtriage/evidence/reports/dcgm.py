@@ -13,7 +13,8 @@ from torchtriage.reading.whole_files import NotRead
 _MOST_OPENED = 200_000  # lists and objects in JSON
 # |-----  Deployment  --------+---…| · +-----  Integration  -------+---…+
 _SECTION = lazy_regex(r"[|+]-+ {1,4}(\S.{0,30}?) {1,4}-+")
-_WELL = ("pass", "skip", "healthy")
+_WELL = ("pass", "skip", "healthy", "not run")
+_WORDS_OF = ("warning", "error", "warnings")  # the key of what a test says; of a test of the installation the last
 _TEXT = lazy_regex(r"(?i)(?:warning|(error)|info)\b")  # labels of rows that tell more of the test above
 _SECTION_MARK = "--"  # before the name of a section of tests
 _MOST_TEXT = 1000  # characters
@@ -110,34 +111,55 @@ def _of_json(text: str) -> Iterator[ReportLine]:
     except (ValueError, RecursionError) as error:
         raise NotRead("incomplete JSON") from error
     where = _Numbers(text)
-    for key in ("DCGM Diagnostic", "DCGM GPU Diagnostic"):
-        for name, result in _results(data.get(key)):
-            yield from _result(name, result, where)
+    for run in [data, *_list(data, "iterations")]:
+        hosts = [str(host.get("hostname", ""))[:255] for host in _list(run, "hosts")]
+        for diagnosis in [run, *run.values()]:
+            yield from _diagnosed(diagnosis, hosts, where)
     body = data.get("body")
     for kind, devices in body.items() if isinstance(body, dict) else ():
         yield from _device_errors(str(kind), devices, where)
 
 
-def _results(diagnosis: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+def _diagnosed(diagnosis: Any, hosts: list[str], where: _Numbers) -> Iterator[ReportLine]:
+    """Yields the tests that failed. `hosts`: of a test over several hosts, in the order of their numbers. What is of no
+    device stands in a test's summary, which may repeat what is of one."""
     for category in _list(diagnosis, "test_categories"):
         for test in _list(category, "tests"):
+            name = str(test.get("name", ""))
+            told: set[str] = set()
             for result in _list(test, "results"):
-                yield str(test.get("name", "")), result
+                number = result.get("host_id")
+                host = hosts[number] if isinstance(number, int) and 0 <= number < len(hosts) else None
+                for line in _result(name, result, where):
+                    told.update(_said_of(result))
+                    yield line._replace(host=host)
+            summary = test.get("test_summary")
+            if isinstance(summary, dict) and (left := [said for said in _said_of(summary) if said not in told]):
+                yield from _result(name, {"status": summary.get("status"), "warnings": left}, where)
+
+
+def _said_of(result: dict[str, Any]) -> list[str]:
+    """-> the words of a result: text alone (DCGM 2), or objects whose text has one of several names (3 and 4)."""
+    told = result.get("warnings") or result.get("errors") or []
+    every = told if isinstance(told, list) else [told]
+    words = (
+        next((each[key] for key in _WORDS_OF if each.get(key)), "") if isinstance(each, dict) else each
+        for each in every
+    )
+    return [str(word) for word in words if word]
 
 
 def _result(test: str, result: dict[str, Any], where: _Numbers) -> Iterator[ReportLine]:
-    status = str(result.get("status", ""))
+    status = str(result.get("status") or "")
     if _is_well(status):
         return
     told = result.get("entity_id", result.get("gpu_id", result.get("gpu_ids")))
     device = f"{result.get('entity_group', 'GPU')} {told}" if told is not None else ""
-    warnings = result.get("warnings") or result.get("errors") or []
-    for each in warnings if isinstance(warnings, list) else [warnings]:
-        said = str(each.get("warning") or each.get("error") or "") if isinstance(each, dict) else str(each)
-        if said:
-            yield ReportLine(where.of(said), _said("diag", device, test, status, said))
-    if not warnings and status.lower().startswith("fail"):
-        yield ReportLine(where.of(status), f"dcgmi diag: {device}: {test}: {status}")
+    told = _said_of(result)
+    for said in told:
+        yield ReportLine(where.of(said), _said("diag", device, test, status, said))
+    if not told and status.lower().startswith("fail"):
+        yield ReportLine(where.of(status), ": ".join(part for part in ("dcgmi diag", device, test, status) if part))
 
 
 def _device_errors(kind: str, devices: Any, where: _Numbers) -> Iterator[ReportLine]:

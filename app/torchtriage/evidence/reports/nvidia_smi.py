@@ -1,4 +1,5 @@
-"""nvidia-smi: its table, and the tree of `nvidia-smi -q`; each value with the GPU and the section that it stands in."""
+"""nvidia-smi: its table, and the tree of `nvidia-smi -q`, also as XML; each value with the GPU and the section that it
+stands in."""
 
 from __future__ import annotations
 
@@ -14,6 +15,19 @@ _VALUE = lazy_regex(r"( *)(\S.{0,60}?) +: (.{1,200}?)\s*$")
 # |   3  NVIDIA H100 80GB HBM3          On  |   00000000:3B:00.0 Off |                    4 |
 _ROW = lazy_regex(r"\| +(\d{1,3}) .*\| +([\dA-Fa-f]{4,8}:[\dA-Fa-f]{2}:[\dA-Fa-f]{2}\.\d)[^|]*\| *([^|]*?) *\|")
 _PROCESSES = "| Processes:"
+# <gpu id="00000000:3B:00.0"> · <remapped_rows> · </remapped_rows> · <remapped_row_pending>Yes</remapped_row_pending>
+_XML_GPU = lazy_regex(r'\s*<gpu id="([\dA-Fa-f:.]{7,20})">')
+_XML_TAG = lazy_regex(r"\s*<(/?)(\w{1,60})(?: [^>\n]{0,200})?(/?)>(?:([^<\n]{0,200})</\w{1,60}>)?\s*$")
+# Names in XML that are not those of the tree in small letters.
+_XML_NAMES = {
+    "gpu_recovery_action": "GPU Recovery Action", "gpu_reset_status": "GPU Reset Status", "ecc_errors": "ECC Errors",
+    "dram_uncorrectable": "DRAM Uncorrectable", "sram_uncorrectable": "SRAM Uncorrectable",
+    "sram_uncorrectable_parity": "SRAM Uncorrectable Parity", "sram_uncorrectable_secded": "SRAM Uncorrectable SEC-DED",
+    "sram_threshold_exceeded": "SRAM Threshold Exceeded", "remapped_row_pending": "Pending",
+    "remapped_row_failure": "Remapping Failure Occurred", "remapped_row_unc": "Uncorrectable Error",
+    "remapped_row_corr": "Correctable Error", "pending_blacklist": "Pending Page Blacklist", "pending_retirement": "Pending",
+    "drain_and_reset_recommended": "Drain and Reset Recommended",
+}  # fmt: skip
 _DEEPEST = 8  # sections inside one another
 _NOTHING = frozenset(
     {"N/A", "None", "No", "0", "Not Active", "Enabled", "Disabled"}
@@ -23,7 +37,28 @@ _NOTHING = frozenset(
 def lines(text: str) -> Iterator[ReportLine]:
     """-> `nvidia-smi: GPU 00000000:3B:00.0: Remapped Rows: Pending : Yes`, and what stands outside of the tree or table
     as it is."""
-    yield from _tree(text) if "NVSMI LOG=" in text[:200] else _table(text)
+    if text.lstrip()[:1] == "<":
+        yield from _xml(text)
+    else:
+        yield from _tree(text) if "NVSMI LOG=" in text[:200] else _table(text)
+
+
+def _xml(text: str) -> Iterator[ReportLine]:
+    """Yields the values of GPUs under the names of the tree. The program prints an element a line."""
+    gpu = ""
+    sections: list[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if found := _XML_GPU.match(line):
+            gpu, sections = f"GPU {found[1]}: ", []
+        elif (tag := _XML_TAG.match(line)) and gpu and not tag[3]:
+            if tag[1]:
+                del sections[-1:]
+            elif tag[4] is None:
+                sections = [*sections[:_DEEPEST], _XML_NAMES.get(tag[2]) or tag[2].replace("_", " ").title()]
+            elif (value := tag[4].strip()) and value not in _NOTHING:
+                path = "".join(f"{name}: " for name in sections)
+                name = _XML_NAMES.get(tag[2]) or tag[2].replace("_", " ").title()
+                yield ReportLine(number, f"nvidia-smi: {gpu}{path}{name} : {value}")
 
 
 def _tree(text: str) -> Iterator[ReportLine]:
