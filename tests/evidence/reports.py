@@ -66,6 +66,11 @@ NVIDIA_SMI_XML = """<?xml version="1.0" ?>
 	</gpu>
 </nvidia_smi_log>
 """
+NCCL_DIAGNOSTICS = """gpu-020:3487 NCCL DIAG === RAS Diagnostics ===
+gpu-020:3487 NCCL DIAG [OK]   NVLink: 18 links per GPU, all active at consistent speed across 16 ranks in comm 0x5dbae1b9
+gpu-020:3487 NCCL DIAG [INFO] {said}
+gpu-020:3487 NCCL DIAG RAS diagnostics completed in 812.4 ms across 16 ranks
+"""
 # {journal}: lines of the system's log; {dmesg}: those of the ring buffer
 BUG_REPORT = (
     """____________________________________________
@@ -561,6 +566,7 @@ EVERY = {
                    "Unable to determine the device handle for GPU0000:3B:00.0: Unknown Error\n"],
     "DCGM": [DCGM_HEALTH, DCGM_HEALTH_JSON, DCGM_DIAG, DCGM_DIAG_JSON,
              DCGM_DIAG_JSON_3, DCGM_DIAG_JSON_TWICE, DCGM_DIAG_JSON_SUMMARY, DCGM_DIAG_JSON_NODES],
+    "NCCL diagnostics": [NCCL_DIAGNOSTICS.format(said="PCI paths: unavailable")],
     "InfiniBand": [IBSTAT, IBSTATUS, IBDIAGNET, IBDIAGNET_NAMED, IBDIAGNET_1],
     "kernel log": [DMESG.format(time="Fri May  1 09:05:01 2026"), JOURNAL,
                    "[    0.000000] Linux version 5.15.0\n[131912.440118] NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n",

@@ -25,7 +25,8 @@ class Reading:
     ones of each file, each with whether an extractor or an entry has read it. `opening` holds the first ones that no
     extractor read, `above` those above each failure. `evidence`: what dumps and stacks show. `beside`: what tools
     report of hosts, GPUs and the job; `forms` are those of their files, by their numbers in positions. `reports_alone`:
-    the same where there is no log. `clock_offsets`: of hosts whose clocks are wrong. `errors`: lines that speak of an error and that nobody read."""
+    the same where there is no log. `clock_offsets`: of hosts whose clocks are wrong. `errors`: lines that speak of an
+    error and that nobody read."""
 
     matcher: Matcher
     findings: tuple[Finding, ...]

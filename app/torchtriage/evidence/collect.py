@@ -115,13 +115,13 @@ class CollectedEvidence:
             hang = _with_stacks(hang, by_rank)
             if not hang.states:
                 hang = replace(hang, states=states_of(hang, {}, lambda _: False, (), standing))
-        known = self._world_size()
+        known, reported = self._world_size(), bool(self._reports or self._traced)
         lost = (
             frozenset(range(max((world_size or 0, known or 0, *(rank + 1 for rank in self._dumps)))))
             - self._dumps.keys()
         )
         return Evidence(
-            tuple(self._sources), frozenset(self._dumps), hang, len(by_rank), bool(self._reports or self._traced), known,
+            tuple(self._sources), frozenset(self._dumps), hang, len(by_rank), reported, known,
             lost if len(lost) <= len(self._dumps) else frozenset(), tuple(map(times_of, self._dumps.values())),
         )  # fmt: skip
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from torchtriage.domain.evidence import Call, Hang
 from torchtriage.domain.line import Line, Position
@@ -35,20 +36,23 @@ _OTHER_FIELD = lazy_regex(
     r"internal record id: |total (?:in|out)put numel: |output sizes: |world size: |collective stack trace: *$"
 )
 _PLAIN = lazy_regex(
-    r"\s*$|tabulate is not installed|loaded \d+ files|No errors found for this collective entry|We cannot decide what's wrong"
+    r"\s*$|tabulate is not installed|loaded \d+ files|No errors found for this collective entry"
+    r"|We cannot decide what's wrong"
     r"|Too many mismatches for process_group |Rank \S+ (?:has an empty op list|does not have a coalesced end)"
 )
 # forward at /job/train.py:30
 _FRAME = lazy_regex(r"\s*\S.{0,200} at (\S.{0,300}):(\d{1,9})\s*$")
-# Culprit rank 2; Error type: COLLECTIVE_TYPE_MISMATCH, Expected collective type: 'all_reduce' does not match found …: 'broadcast'
+# Culprit rank 2; Error type: COLLECTIVE_TYPE_MISMATCH, Expected collective type: 'all_reduce' does not match found
+# collective type: 'broadcast'
 _CULPRIT = lazy_regex(r"Culprit rank (\d{1,7}); Error type: (\w{1,60})")
 _CALLED = lazy_regex(r"Expected ([a-z ]{4,40}): '(.{0,200}?)' does not match found ([a-z ]{4,40}): '(.{0,200}?)'")
 # === FR Trace ===, and in its table of collectives:
-#    0          74  True                        20947             0        91931  74:EXPERT_PARALLEL  nccl:all_to_all  [[4096]]  [[4064]]
-#   {12, 13, 14, 15}  scheduled           []                                                                 {15}
+#    0          74  True                        20947             0        91931  74:EXPERT_PARALLEL  nccl:all_to_all
+#   [[4096]]  [[4064]]  {12, 13, 14, 15}  scheduled           []                                               {15}
 _TABLES = "=== FR Trace"
 _ROW = lazy_regex(
-    r" *\d{1,9} +\S{1,60} +(?:True|False) +(\d{1,12}) +\d{1,12} +\d{1,12} +(\S{1,200}) +(\w{1,20}:\S{1,60}(?: \S{1,20})?)"
+    r" *\d{1,9} +\S{1,60} +(?:True|False) +(\d{1,12}) +\d{1,12} +\d{1,12} +(\S{1,200})"
+    r" +(\w{1,20}:\S{1,60}(?: \S{1,20})?)"
     r"  (.{0,4000}?)(\{[\d, ]{1,400000}\})(?:[^{}]{1,4000}(\{[\d, ]{1,400000}\}))?"
 )
 _NUMBER = lazy_regex(r"\d{1,7}")
@@ -128,7 +132,7 @@ def _add(finding: Finding, name: str, value: str, line: Line) -> None:
     elif name == "error msg":
         finding.lines.append(line)
         starts = [*(hit.start() for hit in _CULPRIT.finditer(value)), len(value)]
-        for start, end in zip(starts, starts[1:], strict=False):
+        for start, end in pairwise(starts):
             if hit := _CULPRIT.match(value, start):
                 finding.culprits[int(hit[1])] = value[start:end]
 

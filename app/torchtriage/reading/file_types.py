@@ -64,6 +64,7 @@ class FileForm(StrEnum):
     FR_TRACE = "torchfrtrace"  # what it, or the debug server, found in the dumps of all ranks
     NCCL_RAS = "NCCL RAS report"
     ERROR_FILE = "torchelastic error file"
+    NCCL_DIAGNOSTICS = "NCCL diagnostics"  # what NCCL's RAS service found on hosts and GPUs (2.32)
     NATIVE_STACKS = "gdb"  # also cuda-gdb
     KERNEL_LOG = "kernel log"  # dmesg, or the kernel's lines of the journal, as text or JSON
     NVIDIA_SMI = "nvidia-smi"  # its table, or `nvidia-smi -q`
@@ -129,6 +130,12 @@ _REPORTS = (
         FileForm.NVIDIA_SMI,
         NVIDIA_SMI_LOG,
         lazy_regex(rb"\s|$|=+NVSMI LOG=+|GPU [\dA-Fa-f:.]+\s*$|[A-Z][\w ]{2,80} : |Unable to |WARNING: |No devices "),
+    ),
+    # gpu-021:3487 NCCL DIAG === RAS Diagnostics ===
+    _Report(
+        FileForm.NCCL_DIAGNOSTICS,
+        lazy_regex(rb"(?:\S{1,80}:\d{1,9} )?NCCL DIAG "),
+        lazy_regex(rb"\s*$|(?:\S{1,80}:\d{1,9} )?NCCL DIAG "),
     ),
     # <?xml version="1.0" ?> / <!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd"> / <nvidia_smi_log>
     _Report(

@@ -25,8 +25,8 @@ _XML_NAMES = {
     "sram_uncorrectable_parity": "SRAM Uncorrectable Parity", "sram_uncorrectable_secded": "SRAM Uncorrectable SEC-DED",
     "sram_threshold_exceeded": "SRAM Threshold Exceeded", "remapped_row_pending": "Pending",
     "remapped_row_failure": "Remapping Failure Occurred", "remapped_row_unc": "Uncorrectable Error",
-    "remapped_row_corr": "Correctable Error", "pending_blacklist": "Pending Page Blacklist", "pending_retirement": "Pending",
-    "drain_and_reset_recommended": "Drain and Reset Recommended",
+    "remapped_row_corr": "Correctable Error", "pending_blacklist": "Pending Page Blacklist",
+    "pending_retirement": "Pending", "drain_and_reset_recommended": "Drain and Reset Recommended",
 }  # fmt: skip
 _DEEPEST = 8  # sections inside one another
 _NOTHING = frozenset(

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from torchtriage.domain.host import host_name
 from torchtriage.domain.line import Line, Position
-from torchtriage.evidence.reports import dcgm, infiniband, kubernetes, metrics, nvidia_smi, slurm_job
+from torchtriage.evidence.reports import dcgm, infiniband, kubernetes, metrics, nccl_diagnostics, nvidia_smi, slurm_job
 from torchtriage.evidence.reports.report_line import ReportLine
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.file_types import FileForm
@@ -21,7 +21,7 @@ _MOST_LINES = 40_000  # statements of one file; `nvidia-smi -q` makes some 40 of
 
 # dmesg.gpu-021.txt, nvidia-smi-q.gpu-021.txt
 _HOST_IN_NAME = lazy_regex(r"\.([A-Za-z][\w-]{0,60}\d[\w-]{0,60})\.(?:txt|log|json|out)$")
-_OF_NO_HOST = (FileForm.SLURM_JOB, FileForm.KUBERNETES)
+_OF_NO_HOST = (FileForm.SLURM_JOB, FileForm.KUBERNETES, FileForm.NCCL_DIAGNOSTICS)
 
 
 def host_in_name(form: FileForm, name: str) -> str | None:
@@ -42,6 +42,7 @@ READERS: Mapping[FileForm, Callable[[str], Iterator[ReportLine]]] = MappingProxy
         FileForm.SLURM_JOB: slurm_job.lines,
         FileForm.KUBERNETES: kubernetes.lines,
         FileForm.METRICS: metrics.lines,
+        FileForm.NCCL_DIAGNOSTICS: nccl_diagnostics.lines,
         FileForm.NATIVE_STACKS: _as_they_are,  # for what the debugger says above them
     }
 )
