@@ -89,3 +89,16 @@ KeyError: 'input'
 """,
     )
     assert (found["where"], found["code"]) == ("/job/data.py:262", "rows = batch['input']")
+
+
+def test_where_no_frame_is_the_users_the_installed_package_is_named_rather_than_pythons_own_module(engine: Engine) -> None:
+    text = f"""step 1 loss 0.5
+  File "{SITE}/triton/runtime/build.py", line 50, in _build
+    ret = subprocess.check_call(cc_cmd)
+  File "/usr/lib/python3.11/subprocess.py", line 413, in check_call
+    raise CalledProcessError(retcode, cmd)
+torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:
+CalledProcessError: Command '['/usr/bin/gcc', 'main.c', '-lcuda']' returned non-zero exit status 1.
+"""
+    found = facts(engine, text)
+    assert (found["library"], found["library_frame"]) == ("triton", "triton/runtime/build.py:50")

@@ -46,11 +46,14 @@ def frames(failure: Failure) -> Iterator[Fact]:
     if below:
         if not _UNNAMED.fullmatch(below[0].function):
             yield failure.fact("callee", below[0].function)
-        yield from _of_frame(failure, below[-1], "library_frame", "library_code", "library_function")
-        yield failure.fact("library_file", below[-1].file)
-        if library := library_of(below[-1].file):
+        last = below[-1]
+        if not own:  # Where no frame is the user's, an installed package says more than Python's own modules below it.
+            last = next((frame for frame in reversed(below) if _PACKAGE.search(frame.file)), last)
+        yield from _of_frame(failure, last, "library_frame", "library_code", "library_function")
+        yield failure.fact("library_file", last.file)
+        if library := library_of(last.file):
             yield failure.fact("library", library)
-        if installed := _PACKAGE.search(below[-1].file):
+        if installed := _PACKAGE.search(last.file):
             vocabulary = failure.reading.matcher.patterns.vocabulary
             yield failure.fact("library_package", package_of(vocabulary, installed[1]) or installed[1])
         names = list(dict.fromkeys(frame.function for frame in below if not _UNNAMED.fullmatch(frame.function)))
