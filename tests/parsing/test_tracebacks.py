@@ -522,3 +522,75 @@ def test_a_chain_within_a_workers_traceback_comes_before_what_the_parent_raised(
         "Caught KeyError in DataLoader worker process 0.",
     ]
     assert [raised.frames[-1].function for raised in event.chain] == ["get_loc", "convert", "<module>"]
+
+
+NOTEBOOK_OF_KAGGLE = """\
+---------------------------------------------------------------------------
+KeyError                                  Traceback (most recent call last)
+/tmp/ipykernel_31/2040112.py in <cell line: 0>()
+      1 learn = learner(loaders)
+----> 2 learn.fit(3)
+
+/usr/local/lib/python3.11/dist-packages/fast/learner.py in fit(self, epochs)
+    703     def fit(self, epochs):
+    704         # all of them
+--> 705         return self.run(epochs)
+
+pandas/_libs/index.pyx in pandas._libs.index.IndexEngine.get_loc()
+
+KeyError: 17"""
+NOTEBOOK = """\
+---------------------------------------------------------------------------
+error                                     Traceback (most recent call last)
+Cell In[12], line 3
+      1 for path in paths:
+      2     # one by one
+----> 3     show(path)
+
+File ~/seg/view.py:41, in Viewer.show(self, path)
+     39 def show(self, path):
+---> 41     return cv2.imread(path)
+
+    [... skipping hidden 1 frame]
+
+error: OpenCV(4.12.0) loadsave.cpp:79: error: (-215:Assertion failed) pixels in function 'f'"""
+
+
+def test_frames_of_a_notebook_of_kaggle_take_line_and_code_from_the_arrow() -> None:
+    (event,) = read(NOTEBOOK_OF_KAGGLE.split("\n"))
+    assert event.exception is not None
+    assert (event.exception.type, event.exception.message) == ("KeyError", "17")
+    assert [(frame.file, frame.line, frame.function, frame.code) for frame in event.exception.frames] == [
+        ("/tmp/ipykernel_31/2040112.py", 2, "<module>", "learn.fit(3)"),
+        ("/usr/local/lib/python3.11/dist-packages/fast/learner.py", 705, "fit", "return self.run(epochs)"),
+    ]
+
+
+def test_frames_of_a_notebook_name_cells_and_an_exception_in_small_letters() -> None:
+    (event,) = read(NOTEBOOK.split("\n"))
+    assert event.exception is not None
+    assert event.exception.type == "error"
+    assert event.exception.message.startswith("OpenCV(4.12.0)")
+    assert [(frame.file, frame.line, frame.function, frame.code) for frame in event.exception.frames] == [
+        ("<cell 12>", 3, "<module>", "show(path)"),
+        ("~/seg/view.py", 41, "show", "return cv2.imread(path)"),
+    ]
+
+
+def test_an_error_of_a_notebook_without_frames_ended_its_cell_all_the_same() -> None:
+    head = "AttributeError                            Traceback (most recent call last)"
+    (event,) = read([head, "AttributeError: 'Factory' object has no attribute 'make'", ""])
+    assert event.source is EventSource.TRACEBACK
+
+
+def test_source_lines_that_begin_with_numbers_are_no_frames_of_a_plain_traceback() -> None:
+    (event,) = read(
+        [
+            "Traceback (most recent call last):",
+            '  File "/job/a.py", line 3, in f',
+            "    12 / x",
+            "ZeroDivisionError: division by zero",
+        ]
+    )
+    assert event.exception is not None
+    assert event.exception.frames[0].code == "12 / x"

@@ -17,6 +17,7 @@ _PACKAGE = lazy_regex(r"(?:site|dist)-packages[/\\]([A-Za-z_]\w*)")
 _STANDARD = lazy_regex(r"[/\\]python3(?:\.\d+)?[/\\](?!site-packages|dist-packages)([a-z_]\w*)")
 _CYTHON = lazy_regex(r"^([a-z]\w*)/(?:[\w/]+\.)p(?:yx|xi|xd)")
 _UNNAMED = lazy_regex(r"<\w+>")  # <module>, <lambda>, <listcomp>
+_CELL = lazy_regex(r"^<|[/\\]ipykernel_\d+[/\\]\d+\.py$")  # of a notebook: no file that a command could read
 _PARTS = 3  # of an absolute path that a sentence names
 _RAISES = lazy_regex(r"raise(?: \w[\w.]*(?:\(|$)| *$)")  # what the message says is raised here, no more
 _SHOWN_CALLS = 4
@@ -24,19 +25,19 @@ _SHOWN_CALLS = 4
 
 def frames(failure: Failure) -> Iterator[Fact]:
     """`where` (file:line of the user's innermost frame), `file`, `line_number`, `function`, `code` (`raise_code` where
-    that line only raises; the message says more); `script`, the user's outermost file; `caller`, `caller_code` and
-    `caller_function` of the user's frame above; `callee`, `library`, `library_frame`, `library_file` and `calls` (`load
-    → _open_file`) of what it called, with `library_package`, by which pip knows it, where it was installed;
-    `forward_where`, `forward_code` and `forward_function` of the call whose backward failed, where anomaly mode tells
-    it."""
+    that line only raises; the message says more); `script`, the user's outermost file (neither for a notebook's
+    cells); `caller`, `caller_code` and `caller_function` of the user's frame above; `callee`, `library`,
+    `library_frame`, `library_file` and `calls` (`load → _open_file`) of what it called, with `library_package`, by
+    which pip knows it, where it was installed; `forward_where`, `forward_code` and `forward_function` of the call whose
+    backward failed, where anomaly mode tells it."""
     all_of_it = failure.asking_frames
     inside = [place for place, frame in enumerate(all_of_it) if failure.is_users(frame)]
     own = [all_of_it[place] for place in inside] or _users_frames(failure)
     if own:
         yield from _of_frame(failure, own[-1], "where", "code", "function")
-        yield failure.fact("file", own[-1].file)
         yield failure.fact("line_number", own[-1].line)
-        yield failure.fact("script", own[0].file)
+        files = (("file", own[-1].file), ("script", own[0].file))
+        yield from (failure.fact(name, file) for name, file in files if not _CELL.search(file))
     forward = [frame for frame in (failure.raised.forward if failure.raised else ()) if frame.file]
     if users := [frame for frame in forward if failure.is_users(frame)]:
         yield from _of_frame(failure, users[-1], "forward_where", "forward_code", "forward_function")

@@ -151,8 +151,7 @@ class Tracebacks(Extractor):
             return True
         if "Traceback (" in text and grammar.HEAD.search(text):
             return self._head(stream, line, text)
-        frame = grammar.frame_of(text)
-        if frame:
+        if frame := stream.frame_of(text):
             stream.place = [line]
             return self._frame(stream, text, frame)
         if stream.reading == "nothing" and grammar.CONNECTOR.match(text.lstrip()):
@@ -183,6 +182,7 @@ class Tracebacks(Extractor):
             stream.forward, stream.forwarding = tuple(stream.frames), False
         stream.heads, stream.outer = min(stream.heads + 1, 64), []
         stream.reading, stream.frames, stream.linked, stream.missed = "frames", [], False, 0
+        stream.cells = named is not None
         return True
 
     def _frame(self, stream: Stream, text: str, frame: Frame) -> bool:
@@ -215,6 +215,8 @@ class Tracebacks(Extractor):
         if bare[:1] == "F" and grammar.CUT_FRAME.match(bare):
             stream.half = text
             return True
+        if stream.cells and stream.frames and stream.cell_code(text, line):
+            return True
         indent = len(text) - len(text.lstrip())
         # Where the indents were lost, code stands right below its frame; only what raises is known further down.
         unindented = indent == stream.indent == 0 and (
@@ -225,6 +227,8 @@ class Tracebacks(Extractor):
             stream.describe(text, line)
             return True
         raised = grammar.raised_of(grammar.MARKS.sub("", text.strip()))
+        if raised is None and stream.cells and text.startswith(f"{stream.cut_type}: "):  # OpenCV's `error`
+            raised = stream.cut_type, text.removeprefix(f"{stream.cut_type}: ")
         if raised is None or grammar.LOG_LINE.match(text):
             stream.missed += 1
             if stream.missed > 40:
@@ -290,7 +294,8 @@ class Tracebacks(Extractor):
         implicit = stream.implicit and bool(stream.chain)
         lines = (*stream.lines[:LINES_KEPT], *(stream.place if stream.frames else ()))
         told = tuple(stream.quoted), stream.forward, tuple(stream.outer)
-        raised = Raised(stream.type, message, tuple(stream.frames), lines, implicit, *told)
+        frames = tuple(frame for frame in stream.frames if frame.line)  # compiled code shows a notebook no line
+        raised = Raised(stream.type, message, frames, lines, implicit, *told)
         place = len(stream.chain) - 1 if stream.inner and stream.chain and not grammar.HEAD.search(message) else None
         if place is not None:
             stream.chain.insert(max(place, 0), raised)
@@ -302,11 +307,11 @@ class Tracebacks(Extractor):
     def _end(self, stream: Stream) -> None:
         self._keep(stream)
         chain, ignored, spawned, logged = tuple(stream.chain), stream.ignored, stream.spawned, stream.logged
-        heads, cut, logged_rank = stream.heads, stream.cut, stream.logged_rank
+        heads, cut, logged_rank, cells = stream.heads, stream.cut, stream.logged_rank, stream.cells
         stream.forget()
         stream.heads = heads if heads and chain else 0
         if chain and ignored is None and not _unraisable(chain):
-            source = _source_of(chain, self._launcher_frames)
+            source = EventSource.TRACEBACK if cells else _source_of(chain, self._launcher_frames)
             event = _event_of(chain, source, spawned, logged_rank, logged)
             text = event.text if spawned is None else f"-- Process {spawned} terminated with the following error:"
             self._finished.append(replace(event, source=EventSource.CUT_TRACEBACK, text=text) if cut else event)

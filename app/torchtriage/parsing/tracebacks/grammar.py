@@ -48,6 +48,17 @@ UNDERLINE = lazy_regex(r"[~^]+")  # below a line of code, the part of it that fa
 LIBRARY = lazy_regex(r"site-packages|dist-packages|/lib(?:64)?/python\d|^<frozen|^<string>|/torch/|\\lib\\")
 # KeyError                                  Traceback (most recent call last)
 NOTEBOOK = lazy_regex(rf"^\W*({NAME})\s{{2,}}Traceback \(")
+# Frames of a notebook: `/opt/x.py in forward(self, x)` and `<ipython-input-8-32> in <module>` of IPython 7,
+# `File ~/x.py:12, in Net.forward(self, x)` and `Cell In[3], line 5` of IPython 8; the lines of source follow.
+_CELL_FRAMES = tuple(
+    lazy_regex(regex)
+    for regex in (
+        r"^(?P<file><[\w-][^>\n]{0,120}>|\S[^\n]{0,400}?\.py[xd]?|\S[^\n]{0,400}?\.pxi) in (?P<function><[^>\n]{1,60}>|[^\s(]{1,200})(?:\(.*)?$",
+        r"^File (?P<file>[^\s\"][^\n\"]{0,400}?):(?P<line>\d{1,9})(?:, in (?P<function><[^>\n]{1,60}>|[^\s(]{1,200})(?:\(.*)?)?$",
+        r"^(?:Cell|Input) In ?\[(?P<cell>\d{1,6})\],? ?(?:line (?P<line>\d{1,9}))?(?:,? ?in (?P<function><[^>\n]{1,60}>|[^\s(]{1,200})(?:\(.*)?)?$",
+    )
+)
+CELL_CODE = lazy_regex(r"^(?: *|(-{1,7}> ?))(\d{1,7})(?: (.*))?$")  # ---> 41     for images in loader:
 # The last source line of a traceback that was cut behind it.
 RAISE = lazy_regex(rf"^raise ({NAME})(?:\(\s*f?[\"']?([^\"']*))?")
 SPAWNED = lazy_regex(r"-- Process (\d{1,6}) terminated with the following error")
@@ -147,6 +158,23 @@ def python_frame(text: str) -> Frame | None:
     both = _WITH_CODE.fullmatch(function)
     name, code = (both[1], both[2]) if both else (function, "")
     return Frame(found[2], int(found[3]), name, code, not LIBRARY.search(found[2]))
+
+
+def cell_frame(text: str) -> Frame | None:
+    """-> the frame that a line of a notebook's traceback names; its line is 0 where only the arrow below tells it."""
+    if text[:1] in " -" or not text:
+        return None
+    for form in _CELL_FRAMES:
+        if found := form.match(text):
+            parts = found.groupdict()
+            file = parts.get("file") or f"<cell {parts['cell']}>"
+            function = parts["function"] or "<module>"
+            if function.startswith("<cell line"):
+                function = "<module>"
+            elif function[:1] != "<" and file.endswith(".py"):
+                function = function.rpartition(".")[2]
+            return Frame(file, int(parts.get("line") or 0), function, "", not LIBRARY.search(file))
+    return None
 
 
 @lru_cache(maxsize=1024)

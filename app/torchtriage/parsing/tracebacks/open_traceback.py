@@ -48,6 +48,7 @@ class Stream:
     forwarding: bool = False  # the frames that come are of that
     outer: list[Frame] = field(default_factory=list)  # the user's frames that were left out of a deep stack
     summed: bool = False  # between an exception's name and its summary
+    cells: bool = False  # the frames are a notebook's
 
     def summary(self, line: Line, text: str) -> bool:
         """-> whether a line belongs to what stands between Paddle's exception and its message, or is that message."""
@@ -132,6 +133,25 @@ class Stream:
         elif last.code and not last.marked and grammar.UNDERLINE.fullmatch(code):
             start = text.find(code) - self.code_indent
             self.frames[-1] = _with_code(last, last.code, last.code[start : start + len(code)] if start >= 0 else "")
+
+    def frame_of(self, text: str) -> Frame | None:
+        """-> the frame that a line names, of a notebook where such a traceback is open."""
+        frame = grammar.frame_of(text)
+        if frame is None and self.reading == "frames":
+            frame = grammar.cell_frame(text)
+            self.cells = self.cells or frame is not None
+        return frame
+
+    def cell_code(self, text: str, line: Line) -> bool:
+        """-> whether a line is of the source below a notebook's frame; takes the one at which the arrow points."""
+        found = grammar.CELL_CODE.match(text)
+        if found is None:
+            return text[:1] == " "
+        last = self.frames[-1]
+        if found[1] and last.line in (0, int(found[2])):
+            self.frames[-1] = Frame(last.file, int(found[2]), last.function, (found[3] or "").strip(), last.user_code)
+            self.place.append(line)
+        return True
 
     def lost(self, line: Line) -> bool:
         """-> whether too many lines are missing above this one to go on with what was read."""
