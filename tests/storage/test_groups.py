@@ -101,3 +101,14 @@ def test_pages_and_filters(database: Database) -> None:
         groups.change(session, seen[0], GroupChange(GroupStatus.RESOLVED), values.START)
         resolved = groups.listed(session, GroupFilter(status=GroupStatus.RESOLVED), 9, None)
         assert [group.id for group in resolved.items] == seen[:1]
+        groups.change(session, seen[1], GroupChange(owner="Ann", note="100 % of them"), values.START)
+
+        def found(words: str, *entries: str) -> list[str]:
+            return [
+                group.id for group in groups.listed(session, GroupFilter(words=words, entries=entries), 9, None).items
+            ]
+
+        assert found("ann") == found("100 % ANN") == [seen[1]]
+        assert found("ann nobody") == found("1%m") == []
+        assert sorted(found("ann", "entry.0", "entry.1")) == sorted(seen)
+        assert len(found("entry.1")) == 2

@@ -319,6 +319,20 @@ def test_a_retriage_looks_first_and_changes_when_it_is_told_to(client: TestClien
     assert "0 verdicts changed" in client.get("/retriage").text
 
 
+def test_groups_are_found_by_words_and_say_what_happened_last(client: TestClient, service: Service) -> None:
+    given(service, OOM, job_name="ft-7b")
+    given(service, UNKNOWN.format("AaaError", 1))
+    page = client.get("/groups?q=memory").text
+    assert re.search(r'class="says">.*GPU', page)
+    assert "ft-7b" in page
+    assert "AaaError" not in page
+    assert 'class="title"' not in client.get("/groups?q=memory&outcome=unexplained").text
+    chinese = client.get("/groups", params={"q": "显存"}, headers={"Accept-Language": "zh"}).text
+    assert "ft-7b" in chinese
+    assert "AaaError" not in chinese
+    assert [group["entry"] for group in client.get("/api/v1/groups?q=cuda.oom").json()["items"]] == ["cuda.oom"]
+
+
 def test_groups_are_sorted_and_paged_both_ways(
     client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:

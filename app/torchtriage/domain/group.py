@@ -101,9 +101,12 @@ class GroupChange:
 
 @dataclass(frozen=True, slots=True)
 class GroupFilter:
-    """Which groups to list, and in which order; None leaves a property open."""
+    """Which groups to list, and in which order; None leaves a property open. `words` must all be in what
+    is kept of a group (title, signature, entry, owner, note), unless its entry is one of `entries`."""
 
     status: GroupStatus | None = None
     entry: str | None = None
     outcome: str | None = None
+    words: str | None = None
+    entries: tuple[str, ...] = ()
     sort: GroupOrder = GroupOrder.SEEN

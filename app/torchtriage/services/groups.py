@@ -13,11 +13,20 @@ from sqlalchemy.orm import Session
 from torchtriage.domain.access import Change
 from torchtriage.domain.group import Group, GroupChange, GroupFilter, GroupStatus
 from torchtriage.domain.incident import Feedback, Incident
+from torchtriage.domain.incident_summary import IncidentSummary
 from torchtriage.domain.timestamps import iso
 from torchtriage.services.alerting import put_change
 from torchtriage.services.service import Service
 from torchtriage.services.user_text import cleaned
-from torchtriage.storage import audit_log, feedback, fingerprint_upgrade, group_merging, groups, incidents
+from torchtriage.storage import (
+    audit_log,
+    feedback,
+    fingerprint_upgrade,
+    group_merging,
+    groups,
+    incident_summaries,
+    incidents,
+)
 from torchtriage.storage.pagination import Page
 
 BY_FINGERPRINT = "fingerprint"
@@ -66,6 +75,14 @@ def trends(service: Service, group_ids: Sequence[str], days: int) -> dict[str, l
         found = groups.trends(session, list(group_ids), since)
     every = [(since + timedelta(days=at)).date().isoformat() for at in range(days)]
     return {group_id: [found.get(group_id, {}).get(day, 0) for day in every] for group_id in group_ids}
+
+
+def latest_summaries(service: Service, group_ids: Sequence[str]) -> dict[str, IncidentSummary]:
+    """-> the row of the latest incident of each group that has one."""
+    with service.database.reading() as session:
+        numbers = groups.latest(session, list(group_ids))
+        known = {row.id: row for row in incident_summaries.many(session, list(numbers.values()))}
+    return {group_id: known[number] for group_id, number in numbers.items() if number in known}
 
 
 def latest_incidents(service: Service, group_ids: Sequence[str]) -> dict[str, Incident]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import datetime
+from functools import reduce
+from operator import add
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, cast, func, literal, select, tuple_
+from sqlalchemy import BigInteger, ColumnElement, and_, cast, func, literal, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.group import Group, GroupChange, GroupFilter, GroupOrder, GroupStatus
@@ -15,6 +17,7 @@ from torchtriage.storage.pagination import Page, Place, microseconds, moment_at,
 from torchtriage.storage.stats import day_of
 from torchtriage.storage.tables import FingerprintRow, GoneGroupRow, GroupRow, IncidentRow, Moment
 
+_MOST_WORDS = 10  # of a search
 _COST = 10_000  # of a GPU hour, as costs are kept; whole numbers make an exact order
 _ORDERS: dict[GroupOrder, ColumnElement[Any]] = {
     GroupOrder.SEEN: GroupRow.last_seen.expression,
@@ -131,6 +134,11 @@ def _led_to(session: Session, group_id: str) -> int:
 def _conditions(wanted: GroupFilter) -> list[ColumnElement[bool]]:
     equal = {GroupRow.status: wanted.status, GroupRow.entry: wanted.entry, GroupRow.outcome: wanted.outcome}
     conditions: list[ColumnElement[bool]] = [known == value for known, value in equal.items() if value is not None]
+    if words := (wanted.words or "").lower().split()[:_MOST_WORDS]:
+        parts = (GroupRow.title, GroupRow.signature, GroupRow.entry, GroupRow.owner, GroupRow.note)
+        text = func.lower(reduce(add, (func.coalesce(part, "") + " " for part in parts)))
+        said = and_(*(text.contains(word, autoescape=True) for word in words))
+        conditions.append(or_(said, GroupRow.entry.in_(wanted.entries)) if wanted.entries else said)
     return [*conditions, GroupRow.merged_into.is_(None)]
 
 

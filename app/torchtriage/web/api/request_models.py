@@ -189,10 +189,11 @@ class GroupsQuery(PageQuery):
     status: GroupStatus | None = None
     entry: Word = None
     outcome: Literal["explained", "unexplained"] | None = None
+    q: Word = Field(None, description="Words of title, signature, entry, owner or note")
     sort: GroupOrder = Field(GroupOrder.SEEN, description="What comes first")
 
     def wanted(self) -> GroupFilter:
-        return GroupFilter(**self.model_dump(exclude={"limit", "cursor"}))
+        return GroupFilter(**self.model_dump(exclude={"limit", "cursor", "q"}), words=self.q)
 
 
 class LogQuery(BaseModel):

@@ -12,9 +12,11 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import RedirectResponse
 
+from torchtriage.domain.entry import Language
 from torchtriage.domain.group import Group, GroupFilter, GroupOrder, GroupStatus
 from torchtriage.errors import BadInput
-from torchtriage.services.groups import change_groups, list_groups, trends, unsettled
+from torchtriage.services.groups import change_groups, latest_summaries, list_groups, trends, unsettled
+from torchtriage.services.service import Service
 from torchtriage.web.authentication import Writer
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.pages.charts import Drawn, spark
@@ -51,7 +53,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class GroupsPage:
-    """`older` and `newer` are addresses; `status` is the one asked for, or empty. `unsettled` counts the fingerprints
+    """`older` and `newer` are addresses; `asked` is what the address asks for. `unsettled` counts the fingerprints
     of which it is not known yet where they belong after an upgrade."""
 
     items: tuple[GroupItem, ...]
@@ -60,7 +62,7 @@ class GroupsPage:
     statuses: tuple[Choice, ...]
     orders: tuple[Choice, ...]
     all_statuses: tuple[str, ...]
-    status: str
+    asked: dict[str, str]
     here: str
     older: str | None
     newer: str | None
@@ -72,12 +74,13 @@ class GroupsPage:
 
 @router.get("/groups")
 def groups(request: Request, service: ServiceDep) -> Response:
-    asked, wanted = _asked(request)
+    asked, wanted = _asked(request, service)
     cursor = value(request, "cursor")
     found = list_groups(service, wanted, _AT_ONCE, cursor or None)
+    latest = latest_summaries(service, [group.id for group in found.items])
     here = asked | {"cursor": cursor}
     page = GroupsPage(
-        items=group_items(found.items, service.knowledge, language(request)),
+        items=group_items(found.items, service.knowledge, language(request), latest),
         trends=drawn_trends(trends(service, [group.id for group in found.items], DAYS)),
         days=DAYS,
         statuses=tuple(
@@ -88,7 +91,7 @@ def groups(request: Request, service: ServiceDep) -> Response:
             Choice(name, address("/groups", asked | {"sort": name}), wanted.sort.value == name) for name in ORDERS
         ),
         all_statuses=STATUSES,
-        status=asked["status"],
+        asked=asked,
         here=address("", here).removeprefix("?"),
         older=address("/groups", asked | {"cursor": found.next}) if found.next else None,
         newer=address("/groups", asked | {"cursor": found.previous}) if found.previous else None,
@@ -103,7 +106,7 @@ def groups(request: Request, service: ServiceDep) -> Response:
 @router.get("/groups.csv")
 def as_csv(request: Request, service: ServiceDep) -> Response:
     """What the list of the same address shows."""
-    found = list_groups(service, _asked(request)[1], _AT_ONCE, value(request, "cursor") or None)
+    found = list_groups(service, _asked(request, service)[1], _AT_ONCE, value(request, "cursor") or None)
     return csv_answer("groups", _rows(found.items, service.settings.base_url))
 
 
@@ -158,7 +161,7 @@ def last_days(count: int) -> tuple[str, ...]:
     return tuple((today - timedelta(days=back)).isoformat() for back in reversed(range(count)))
 
 
-def _asked(request: Request) -> tuple[dict[str, str], GroupFilter]:
+def _asked(request: Request, service: Service) -> tuple[dict[str, str], GroupFilter]:
     status, sort = value(request, "status"), value(request, "sort")
     outcome = value(request, "outcome")
     asked = {
@@ -166,13 +169,24 @@ def _asked(request: Request) -> tuple[dict[str, str], GroupFilter]:
         "sort": sort if sort in ORDERS else "",
         "outcome": outcome if outcome in ("explained", "unexplained") else "",
         "entry": value(request, "entry"),
+        "q": value(request, "q"),
     }
     return asked, GroupFilter(
         status=GroupStatus(asked["status"]) if asked["status"] else None,
         entry=asked["entry"] or None,
         outcome=asked["outcome"] or None,
+        words=asked["q"] or None,
+        entries=_titled(service, language(request), asked["q"].lower().split()),
         sort=GroupOrder(asked["sort"]) if asked["sort"] else GroupOrder.SEEN,
     )
+
+
+def _titled(service: Service, lang: Language, words: list[str]) -> tuple[str, ...]:
+    """-> the entries whose title in the reader's language has all the words: groups keep the English one."""
+    if not words or lang == "en":
+        return ()
+    known = service.knowledge.entries.values()
+    return tuple(entry.id for entry in known if all(word in entry.title.in_(lang).lower() for word in words))
 
 
 def _decided(request: Request) -> Decided | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -48,10 +48,11 @@ class IncidentItem:
 
 @dataclass(frozen=True, slots=True)
 class GroupItem:
-    """A group with its title in the reader's language."""
+    """A group with its title in the reader's language; `latest` is its latest incident, where a list shows that."""
 
     group: Group
     title: str
+    latest: IncidentItem | None = None
 
 
 def incident_items(
@@ -67,13 +68,20 @@ def rows_of(request: Request, service: Service, ids: Sequence[str]) -> dict[str,
     return {item.id: item for item in incident_items(found, service.knowledge, language(request))}
 
 
-def group_items(groups: Iterable[Group], knowledge: KnowledgeBase, lang: Language) -> tuple[GroupItem, ...]:
-    return tuple(group_item(group, knowledge, lang) for group in groups)
+def group_items(
+    groups: Iterable[Group],
+    knowledge: KnowledgeBase,
+    lang: Language,
+    latest: Mapping[str, IncidentSummary] | None = None,
+) -> tuple[GroupItem, ...]:
+    return tuple(group_item(group, knowledge, lang, (latest or {}).get(group.id)) for group in groups)
 
 
-def group_item(group: Group, knowledge: KnowledgeBase, lang: Language) -> GroupItem:
+def group_item(
+    group: Group, knowledge: KnowledgeBase, lang: Language, latest: IncidentSummary | None = None
+) -> GroupItem:
     title = title_of(group.entry, knowledge, lang, group.title) or group.signature or f"#{group.id}"
-    return GroupItem(group, title)
+    return GroupItem(group, title, _incident(latest, knowledge, lang) if latest else None)
 
 
 def _incident(row: IncidentSummary, knowledge: KnowledgeBase, lang: Language) -> IncidentItem:
