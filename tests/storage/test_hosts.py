@@ -45,6 +45,11 @@ def test_causes_and_jobs_are_those_of_the_latest_failures(database: Database, mo
         one = hosts.host(session, StatsFilter(), "gpu-1")
         assert one is not None
         assert (one.looked_at, one.jobs, one.entries) == (3, 3, {"cuda.oom": 2, "xid.79": 1})
+        day = values.START.date()
+        told = hosts.by_day(session, "gpu-1", day, day + timedelta(days=1))
+        assert sorted(told) == [day.isoformat(), (day + timedelta(days=1)).isoformat()]
+        assert [count for count, _ in told.values()] == [1, 1]
+        assert hosts.by_day(session, "gpu-2", day, day) == {}
 
 
 def test_hosts_of_a_time_a_cluster_and_a_beginning(database: Database) -> None:

@@ -488,6 +488,8 @@ def test_hosts_tell_what_failed_on_them(client: TestClient, service: Service) ->
     host = client.get("/hosts/gpu-7").text
     assert "State=DRAIN" in host
     assert len(rows(host)) == 2
+    assert "Failures per day, last 30 days" in host
+    assert 'href="/incidents?host=gpu-7&amp;day=' in host
     assert client.get("/hosts/nowhere").status_code == 404
 
 
@@ -497,6 +499,8 @@ def test_hosts_begin_with_those_that_fail_more_than_chance(client: TestClient, s
         given(service, ECC, job_id=str(number), cluster="green")
     for number in range(10, 30):
         given(service, ECC.replace("gpu-7", f"gpu-{number}"), job_id=str(number), cluster="green")
+    assert "12 runs failed here first, 1.5 expected" in client.get("/hosts/gpu-7").text
+    assert "expected" not in client.get("/hosts/gpu-11").text
     page = client.get("/hosts").text
     assert "failed 12 times, 1.5 expected" in page
     assert page.count("more than chance</span>") == 1
@@ -534,6 +538,12 @@ def test_the_settings_tell_no_secret(tmp_path: Path) -> None:
         page = client.get("/settings?check=1").text
     assert "hush-hush" not in page
     assert "TRIAGE_OIDC_CLIENT_SECRET" in page
+    assert '<code translate="no">severity=warning</code>' in page
+    assert (
+        page.index("TRIAGE_RETENTION_DAYS</code></th>")
+        < page.index("Options at their default")
+        < page.index("TRIAGE_AUTH</code></th>")
+    )
     assert "No changes: the service uses what is in the folders" in page
 
 

@@ -406,3 +406,15 @@ def test_the_knowledge_page_opens_with_the_entries_most_frequent_here(client: Te
     seen = page[page.index('id="seen"') : page.index('<div class="knowledge')]
     assert re.search(r'<a href="/incidents\?entry=cuda\.oom"[^>]*>\d+</a> <a href="/knowledge/cuda\.oom">', seen)
     assert 'id="seen"' not in client.get("/knowledge?area=cuda").text
+
+
+def test_a_healthy_run_says_how_far_it_came(client: TestClient) -> None:
+    steps = "".join(
+        f"2026-05-01 10:{minute:02}:00 | step {minute} | loss {3 - minute / 100:.4f}\n" for minute in range(50)
+    )
+    page = client.get(
+        handed_in(client, steps + "2026-05-01 10:50:00 | Training completed, model saved to /ckpt\n")
+    ).text
+    assert "Healthy" in page
+    assert re.search(r"Last step</dt><dd><strong>49<", page)
+    assert re.search(r"The log covers</dt><dd><strong>50 min<", page)

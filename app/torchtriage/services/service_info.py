@@ -14,7 +14,7 @@ from torchtriage.knowledge.folders import pack_of
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.services.service import Service
 from torchtriage.settings import Settings
-from torchtriage.settings.options import PREFIX
+from torchtriage.settings.options import PREFIX, default_of
 from torchtriage.storage import incidents
 
 _PASSWORD = lazy_regex(r"(://[^/@:]*:)[^/@]*@")
@@ -87,9 +87,9 @@ def _options(settings: Settings) -> list[SetOption]:
     found = []
     for declared in fields(Settings):
         value = getattr(settings, declared.name)
-        shown = _PASSWORD.sub(r"\1…@", _text(value))
-        secret = not declared.repr and bool(value)
         changed = value != declared.default
+        shown = _PASSWORD.sub(r"\1…@", _text(value)) if changed else default_of(declared)
+        secret = not declared.repr and bool(value)
         sentence = str(declared.metadata["sentence"])
         found.append(SetOption(PREFIX + declared.name.upper(), None if secret else shown, changed, sentence))
     return found
@@ -102,5 +102,6 @@ def _text(value: object) -> str:
         case bool():
             return "yes" if value else "no"
         case tuple() | frozenset():
-            return ", ".join(sorted(map(str, value)))
+            pairs = [f"{one[0]}={_text(one[1])}" if isinstance(one, tuple) else _text(one) for one in value]
+            return ("; " if any("," in pair for pair in pairs) else ",").join(pairs)
     return str(value)

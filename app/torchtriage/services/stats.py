@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import date
+
+from torchtriage.domain.dashboard import OTHERS
 from torchtriage.domain.stats import Bucket, HostRecord, Stat, StatsFilter
 from torchtriage.errors import NotFound
 from torchtriage.services.service import Service
@@ -22,6 +26,14 @@ def hosts(service: Service, wanted: StatsFilter, limit: int) -> list[HostRecord]
     """-> hosts on which runs failed first; those that failed for reasons of their own most often come first."""
     with service.database.reading() as session:
         return stored.hosts(session, wanted, limit)
+
+
+def host_days(service: Service, name: str, days: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """-> on each of some days (UTC), which follow one another: the failures of the host itself, and the others."""
+    with service.database.reading() as session:
+        found = stored.by_day(session, name, date.fromisoformat(days[0]), date.fromisoformat(days[-1]))
+    both = [found.get(day, (0, 0)) for day in days]
+    return {"hardware": tuple(own for _, own in both), OTHERS: tuple(count - own for count, own in both)}
 
 
 def host(service: Service, name: str) -> HostRecord:

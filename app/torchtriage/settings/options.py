@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from torchtriage.settings import value_parsers
 from torchtriage.settings.value_parsers import is_loopback
 
 PREFIX = "TRIAGE_"
-_SHOWN = {  # in the docs
+_SHOWN = {  # defaults as one would write them
     "data_dir": "~/.local/share/torchtriage",
     "max_log_bytes": "20GiB",
     "serve_triages": "yes",
@@ -397,8 +397,12 @@ def documentation() -> list[tuple[str, str, str]]:
     """-> (variable, default, sentence) of every option, in the order of their declaration."""
     rows = []
     for declared in fields(Settings):
-        default = "" if declared.default is MISSING else declared.default
-        shown = "" if default in ("", (), None) else str(default)
-        shown = _SHOWN.get(declared.name, shown)
-        rows.append((PREFIX + declared.name.upper(), shown, cast(str, declared.metadata["sentence"])))
+        sentence = cast(str, declared.metadata["sentence"])
+        rows.append((PREFIX + declared.name.upper(), default_of(declared), sentence))
     return rows
+
+
+def default_of(declared: Field[Any]) -> str:
+    """-> the default of an option, as one would write it."""
+    default = "" if declared.default is MISSING else declared.default
+    return _SHOWN.get(declared.name, "" if default in ("", (), None) else str(default))

@@ -8,6 +8,7 @@ shown alone: the causes and jobs of its latest failures, however many it has.
 from __future__ import annotations
 
 from collections import Counter
+from datetime import date
 from typing import Any
 
 from sqlalchemy import (
@@ -29,7 +30,7 @@ from sqlalchemy.orm import Session
 from torchtriage.domain.stats import BadHost, HostFailures, HostRecord, StatsFilter
 from torchtriage.domain.verdict import FAILED
 from torchtriage.storage import daily_counts
-from torchtriage.storage.periods import split_time
+from torchtriage.storage.periods import day_period, period_name, split_time
 from torchtriage.storage.stats import conditions
 from torchtriage.storage.tables import HostCountRow, IncidentRow
 
@@ -46,6 +47,15 @@ def host(session: Session, wanted: StatsFilter, name: str) -> HostRecord | None:
     """-> one host; None where nothing failed on it."""
     found = _records(session, wanted, _ranked(session, wanted, lambda column: [column == name]), 1, _LATEST_OF_ONE)
     return found[0] if found else None
+
+
+def by_day(session: Session, name: str, first: date, last: date) -> dict[str, tuple[int, int]]:
+    """-> for each day, as `2026-05-01`, on which runs failed first on a host: how many, and of how many the host itself
+    was to blame."""
+    row, periods = HostCountRow, (day_period(first), day_period(last))
+    query = select(row.period, func.sum(row.count), func.sum(row.hardware)).group_by(row.period)
+    found = session.execute(query.where(row.host == name, row.period.between(*periods)))
+    return {period_name(period): (int(count), int(own)) for period, count, own in found}
 
 
 def bad(session: Session, wanted: StatsFilter, most: int) -> list[BadHost]:

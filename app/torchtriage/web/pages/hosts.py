@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from functools import partial
 
 from fastapi import APIRouter, Request, Response
 
 from torchtriage.answer.localized_verdict import title_of
+from torchtriage.domain.dashboard import Chart
 from torchtriage.domain.incident import IncidentFilter
 from torchtriage.domain.json_form import fields_form
 from torchtriage.domain.stats import HostRecord, StatsFilter, UnlikelyHost
@@ -17,9 +19,10 @@ from torchtriage.services.dashboard import cluster_names, unlikely_hosts
 from torchtriage.services.drain_commands import commands
 from torchtriage.services.incidents import list_summaries
 from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.pages.charts import Drawn, drawn
 from torchtriage.web.pages.csv_export import csv_answer
 from torchtriage.web.pages.date_range import Asked, asked_range
-from torchtriage.web.pages.groups import Choice
+from torchtriage.web.pages.groups import DAYS, Choice, last_days
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.list_items import IncidentItem, incident_items
 from torchtriage.web.pages.rendering import render
@@ -54,9 +57,14 @@ class HostsPage:
 
 @dataclass(frozen=True, slots=True)
 class HostPage:
-    """One host over all time, and its latest incidents; `older` and `newer` are addresses."""
+    """One host over all time, and its latest incidents; `older` and `newer` are addresses. `trend` is of the last
+    `days` days; `unlikely` is told where it failed more often than chance in these, of `compared` hosts."""
 
     record: HostRecord
+    trend: Drawn
+    days: int
+    unlikely: UnlikelyHost | None
+    compared: int
     titles: dict[str, str]
     drain: dict[str, str]
     incidents: tuple[IncidentItem, ...]
@@ -97,10 +105,15 @@ def as_csv(request: Request, service: ServiceDep) -> Response:
 
 @router.get("/hosts/{host}")
 def host(request: Request, service: ServiceDep, host: str) -> Response:
-    record = stats.host(service, host)
+    record, days = stats.host(service, host), last_days(DAYS)
+    unlikely, compared = unlikely_hosts(service, asked_range(request).range, None)
     within = list_summaries(service, IncidentFilter(host=host), _RECENT, value(request, "cursor") or None)
     page = HostPage(
         record=record,
+        trend=drawn(Chart(days, stats.host_days(service, host, days)), partial(_of_day, host)),
+        days=DAYS,
+        unlikely=next((one for one in unlikely if one.failures.host == host), None),
+        compared=compared,
         titles=_titles(request, service, [record]),
         drain=commands([host]) if record.hardware else {},
         incidents=incident_items(within.items, service.knowledge, language(request)),
@@ -108,6 +121,10 @@ def host(request: Request, service: ServiceDep, host: str) -> Response:
         newer=address("", {"cursor": within.previous}) if within.previous else None,
     )
     return render(request, "host.html", page)
+
+
+def _of_day(host: str, day: str, _: str) -> str:
+    return address("/incidents", {"host": host, "day": day})
 
 
 def _asked(request: Request) -> tuple[Asked, StatsFilter]:

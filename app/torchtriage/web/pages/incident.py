@@ -22,7 +22,7 @@ from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.group import Group, GroupChange
 from torchtriage.domain.incident import Feedback, Incident, IncidentFilter
 from torchtriage.domain.run_summary import SinceGood
-from torchtriage.domain.verdict import Verdict
+from torchtriage.domain.verdict import RunFacts, Verdict
 from torchtriage.errors import BadInput
 from torchtriage.services.compare_runs import last_good
 from torchtriage.services.explain_match import why_not
@@ -88,6 +88,7 @@ class IncidentPage:
     explanation: ExplanationState
     can_explain: bool
     links: tuple[Link, ...]  # to where else the run stands
+    seconds: float | None  # that the log covers
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +203,7 @@ def incident_page(service: Service, incident_id: str, lang: Language) -> Inciden
         attempts=attempt_rows(verdict.attempts) if verdict else (),
         group=group,
         good=bool(verdict) and last_good(service, found) is not None,
+        seconds=_seconds(verdict.run) if verdict else None,
         since_good=changed,
         changed=tuple(sentence(change, lang == "zh") for change in changed.changes) if changed else (),
         similar=incident_items(_others(service, found), service.knowledge, lang),
@@ -231,3 +233,12 @@ def _titles(verdict: Verdict, knowledge: KnowledgeBase, lang: Language) -> dict[
     named += [mark.entry for mark in verdict.timeline]
     known = {entry for entry in named if entry and entry in knowledge.entries}
     return {entry: title_of(entry, knowledge, lang) or entry for entry in known}
+
+
+def _seconds(run: RunFacts) -> float | None:
+    """-> from the first to the last time that the log tells; None where it does not, or its times go backwards."""
+    try:
+        passed = datetime.fromisoformat(run.ended or "") - datetime.fromisoformat(run.started or "")
+    except (ValueError, TypeError):  # no time, or one of two with a zone
+        return None
+    return passed.total_seconds() if passed.total_seconds() > 0 else None
