@@ -111,19 +111,22 @@ def _failures(knowledge: KnowledgeBase, count: int, chance: Random, now: datetim
         number, image = str(chance.randrange(10**5, 10**6)), chance.choice(_IMAGES)
         job = Job(job_id=number, job_name=name, user=user, cluster=cluster, scheduler=scheduler,
                   queue=chance.choice(_QUEUES), image=image, labels={"team": _TEAMS[name]})  # fmt: skip
-        entry = ""
+        entry, last, most = "", None, None
         while made < count:
             helps = not entry or knowledge.entries[entry].action.retry != "no"
             if not entry or (helps and chance.random() > _SAME):
                 entry = chance.choices(list(known), [share for share, _ in known.values()])[0]
             healthy = chance.random() < ((_WELL_AGAIN if helps else _LUCKY) if attempt else _HEALTHY)
             message = None if healthy else chance.choice(known[entry][1])
-            if message and chance.random() < _UNKNOWN:
+            if message and last and not helps:
+                message = last  # it fails of the same, at the same step at the latest
+            elif message and chance.random() < _UNKNOWN:
                 message = chance.choice(messages["unknown"])
             if message and entry in of_bad_image and chance.random() < 0.8:
                 job = replace(job, image=_BAD_IMAGE)
             owner = knowledge.entries[entry].owner
-            launch = _launch(chance, cluster, scheduler, size, owner, at, message, job)
+            launch = _launch(chance, cluster, scheduler, size, owner, at, message, job, None if helps else most)
+            last, most = message, launch.steps
             yield _failure(launch, owner, message, chance, replace(job, attempt=attempt))
             made += 1
             attempt += 1
@@ -137,8 +140,17 @@ def _is_hardware(knowledge: KnowledgeBase, entry: str) -> bool:
 
 
 def _launch(
-    chance: Random, cluster: str, scheduler: str, size: int, owner: str, at: datetime, message: str | None, job: Job
+    chance: Random,
+    cluster: str,
+    scheduler: str,
+    size: int,
+    owner: str,
+    at: datetime,
+    message: str | None,
+    job: Job,
+    most: int | None,
 ) -> Launch:
+    """`most` is how many steps it comes to at most, where that is known."""
     wide = chance.choices((1, 2, 4, 8, 16, 64), (30, 24, 20, 14, 9, 3))[0]
     # Hardware fails again and again on a few hosts, one of which the scheduler goes on to give to jobs: the pages show
     # that it fails more than chance.
@@ -150,6 +162,8 @@ def _launch(
             *[host for host in hosts if host not in bad],
         ][:wide]
     steps = 0 if message and ends_at_start(message) else 1 + int(chance.expovariate(1 / 900))
+    if message and most is not None:
+        steps = min(steps, most)
     began = at - timedelta(minutes=13) - steps * timedelta(seconds=7)
     torch = (job.image or "").rpartition("torch")[2] or "2.6.0"
     return Launch("train.py", tuple(hosts), began, steps, scheduler == "slurm", torch, job.job_id or "4711")
