@@ -337,6 +337,8 @@ def test_json_of_slurm_that_is_none_is_read_line_by_line(text: str) -> None:
 
 
 def test_the_host_of_an_xid_is_not_the_one_that_reports_it() -> None:
-    said_of_it = "Xid 79 detected 1 time on host gpu-021.example.org. For the recommended response, see https://docs.nvidia.com"
+    said_of_it = (
+        "Xid 79 detected 1 time on host gpu-021.example.org. For the recommended response, see https://docs.nvidia.com"
+    )
     (line,) = read(FileForm.NCCL_DIAGNOSTICS, reports.NCCL_DIAGNOSTICS.format(said=said_of_it))
     assert (line.host, line.text) == ("gpu-021.example.org", f"NCCL DIAG [INFO] {said_of_it}")

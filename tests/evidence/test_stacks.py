@@ -174,3 +174,46 @@ def test_the_stacks_that_torch_s_debug_server_writes_name_their_ranks(engine: En
     verdict = stacked(engine, tmp_path, {"stacks_20260501_090500.txt": text})
     assert verdict.run.suspect_ranks == (1,)
     assert [(source.taken_for, source.rank) for source in verdict.run.sources] == [(FileForm.RANK_STACKS, None)]
+
+
+def test_a_lock_is_told_by_who_asks_for_it_not_by_how_the_c_library_waits() -> None:
+    gdb = """Thread 1 (Thread 0x7f9bf1138b80 (LWP 7189) "python3"):
+#0  __futex_abstimed_wait_common64 (private=0, cancel=true, abstime=0x0) at ./nptl/futex-internal.c:57
+#1  0x00007f9bf0a57cff in do_futex_wait (sem=sem@entry=0x5650, abstime=0x0, clockid=0) at ./nptl/sem_waitcommon.c:111
+#2  0x00007f9bf06a9370 in PyThread_acquire_lock_timed (lock=lock@entry=0x5650) at Python/thread_pthread.h:483
+#3  0x00007f9bf0557081 in _start ()
+"""
+    assert doing(read_stack(gdb.encode(), None, 1, 2)) == "PyThread_acquire_lock_timed (thread_pthread.h:483)"
+    py_spy = """Process 7189: /usr/bin/python3 -u train.py
+Python v3.11.7 (/usr/bin/python3.11)
+
+Thread 7189 (idle): "MainThread"
+    0x7f9bf0a4cf16 (libc.so.6)
+    PyThread_acquire_lock_timed (libpython3.11.so.1.0)
+    step (train.py:7)
+"""
+    told = doing(read_stack(py_spy.encode(), None, 1, 2))
+    assert told == "PyThread_acquire_lock_timed (libpython3.11.so.1.0), called by step (train.py:7)"
+
+
+def test_gdb_that_declines_to_load_python_is_no_log() -> None:
+    head = """[New LWP 21053]
+warning: File "/opt/python/bin/python3.11-gdb.py" auto-loading has been declined by your `auto-load safe-path' set to "$debugdir".
+To enable execution of this file add
+	add-auto-load-safe-path /opt/python/bin/python3.11-gdb.py
+line to your configuration file "/root/.config/gdb/gdbinit".
+For more information about this security protection see the
+"Auto-loading safe path" section in the GDB manual.  E.g., run from the shell:
+	info "(gdb)Auto-loading safe path"
+
+Thread 1 (Thread 0x7f9bf1138b80 (LWP 7189) "python3"):
+#0  poll () at ../sysdeps/unix/sysv/linux/poll.c:29
+[Inferior 1 (process 7189) detached]
+"""
+    assert form_of(head.encode()) is FileForm.NATIVE_STACKS
+
+
+def test_what_py_spy_says_of_a_process_that_is_gone_is_no_log() -> None:
+    told = b"Error: Failed to get process executable name. Check that the process is running.\n\nCaused by:\n    0: No such file\n"
+    assert form_of(told) is FileForm.PY_SPY
+    assert form_of(b"Error: Failed to get batch 7\nstep 1 loss 2.5\n") is FileForm.LOG

@@ -13,6 +13,11 @@ _DUMP_WORDS = (b'"entries"', b'"pg_config"', b'"pg_status"', b'"profiling_name"'
 _FEWEST_WORDS = 2
 # Process 4711: /usr/bin/python train.py --fsdp / Python v3.11.7 (/usr/bin/python3.11)
 _PY_SPY = lazy_regex(rb"\s*(?:# [^\n]*\n)*Process \d{1,9}: [^\n]*\nPython v\d")
+# Error: Failed to get process executable name. Check that the process is running. / Error: Permission Denied: Try running …
+_NO_PY_SPY = lazy_regex(
+    rb"\s*Error: (?:Failed to (?:get|find|open|suspend|lock|copy|resolve)[^\n]*|Permission Denied: Try running again with elevated[^\n]*"
+    rb"|This process is not a python process[^\n]*)\n\s*(?:Caused by:|Reason: |$)"
+)
 # Timeout (0:10:00)! / Fatal Python error: Aborted / Current thread 0x00007f5c (most recent call first):
 _FAULTHANDLER = lazy_regex(
     rb"\s*(?:Timeout \([\d:. a-z,]{1,40}\)!\s+)?(?:Current thread|Thread) 0x[0-9a-f]{1,16}[^\n]{0,60} \(most recent call first\):"
@@ -229,7 +234,7 @@ _REPORTS = (
         lazy_regex(rb"Thread \d|\[New |\[Thread debug|GNU gdb|NVIDIA \(R\) |0x[\da-f]+ in |warning: |Using host |Attaching |CUDA Exception: |Opening GPU coredump|\((?:cuda-)?gdb\) "),
         lazy_regex(
             rb"\s|$|#\d|\[|0x|\d+\t|<http|\((?:cuda-)?gdb\)|_|CUDA |NVIDIA |GNU |Thread |Copyright|License|This |There |Type |For |Find |"
-            rb"warning: |Using |Reading |Attaching |Download|Debuginfod|Enable |The exception |Program |Quit|A debugging |Opening |Bad kernel|\w{1,80} \("
+            rb"warning: |To |line to |ptrace: |\"Auto-loading |Could not attach |Missing separate |Try: |Cannot access |Python Exception |Using |Reading |Attaching |Download|Debuginfod|Enable |The exception |Program |Quit|A debugging |Opening |Bad kernel|\w{1,80} \("
         ),
         lazy_regex(rb"^Thread \d+ \([^\n]{0,160}:\s*\n#0 |^CUDA Exception: ", re.M),
     ),
@@ -242,7 +247,7 @@ def form_of(head: bytes) -> FileForm:
     begin = head[:HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
     if begin[:1] == b"{" or (begin[:1] == b"[" and begin[1:].lstrip()[:1] in (b"{", b"[", b"]")):
         return _form_of_json(begin)
-    if _PY_SPY.match(begin):
+    if _PY_SPY.match(begin) or _NO_PY_SPY.match(begin):
         return FileForm.PY_SPY
     if _RANK_STACKS.match(begin):
         return FileForm.RANK_STACKS
