@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import json
 import pickle
+from pathlib import Path
 
 import pytest
 
+from torchtriage.engine import Engine
 from torchtriage.reading.file_types import FileForm, form_of
 from torchtriage.reading.pickled_dumps import MOST_BYTES, as_text, is_pickled_dump
+from torchtriage.reading.sources import open_path
 from torchtriage.reading.unpack import Budget, Upload, unpack
 
 WORDS = b"X\x07\0\0\0entriesX\x09\0\0\0pg_configX\x06\0\0\0seq_id"
@@ -97,3 +100,12 @@ def test_only_what_is_pending_or_new_keeps_its_stack() -> None:
     told = json.loads(text_of(pickle.dumps({"pg_config": {}, "entries": entries}, 2)))["entries"]
     kept = [entry["seq_id"] for entry in told if "frames" in entry]
     assert kept == [3, *range(400, 500)]
+
+
+def test_a_pickle_that_is_no_dump_is_left_out_with_the_reason(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "_dump_0").write_bytes(pickle.dumps({"weights": [0.5, 0.25]}))
+    (tmp_path / "train.log").write_text("step 1 loss 2.5\n")
+    sources = engine.triage(open_path(tmp_path)).run.sources
+    assert [(source.file, source.taken_for, source.note) for source in sources] == [
+        ("_dump_0", "unread", "a pickle, but no dump of the flight recorder"), ("train.log", "log", None),
+    ]  # fmt: skip

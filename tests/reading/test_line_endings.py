@@ -2,6 +2,7 @@ import pytest
 
 from tests.decoding import decoded
 from tests.logs import steps, traceback
+from torchtriage.reading.blocks import blocks
 from torchtriage.reading.unwrap import html_pages
 from torchtriage.reading.unwrap.interleaved_lines import OTHERS_LINES
 from torchtriage.reading.unwrap.line_endings import LOST_LINE_FEEDS, OTHER_LINE_ENDS
@@ -57,3 +58,8 @@ def test_lines_that_begin_with_their_times_are_no_chat() -> None:
 )
 def test_other_files_are_read_by_the_line(lines: list[str]) -> None:
     assert separated("".join(f"{line}\n" for line in lines)) is None
+
+
+def test_the_hole_of_a_sparse_file_is_passed_over() -> None:
+    chunks = [b"step 1\nstep", bytes(1 << 20), bytes(1000), b" 2\nstep 3\n"]
+    assert b"".join(blocks(chunks, "run.log")) == b"step 1\nstep 2\nstep 3\n"

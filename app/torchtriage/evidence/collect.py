@@ -20,9 +20,11 @@ from torchtriage.evidence.wait_for import hang_of
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.file_types import HEAD, FileForm, form_of, is_report
 from torchtriage.reading.left_out import reason_in
+from torchtriage.reading.pickled_dumps import is_pickle
 from torchtriage.reading.sources import LogFile
 from torchtriage.reading.whole_files import NotRead, whole
 
+_NO_DUMP = "a pickle, but no dump of the flight recorder"
 MOST_SOURCES = 4096  # files that a verdict lists
 _RANK = lazy_regex(r"(?i)rank[_.-]?(\d{1,6})(?!.*rank[_.-]?\d)")
 _NUMBER = lazy_regex(r"(\d{1,6})(?!.*\d)")  # the last one
@@ -55,7 +57,8 @@ class CollectedEvidence:
         head = b""
         while len(head) < HEAD and (more := next(chunks, b"")):
             head += more
-        if (reason := reason_in(head)) is not None:
+        reason = reason_in(head) or (_NO_DUMP if is_pickle(head) else None)
+        if reason is not None:
             self._list(Source(name, FileForm.UNREAD, note=reason))
             raise NotRead(reason)
         form, every = form_of(head), chain((head,) if head else (), chunks)

@@ -11,6 +11,7 @@ from torchtriage.reading.text_encoding import utf16_or_32
 LONGEST_LINE = 4 << 20  # bytes; a longer line is cut here
 BINARY = "binary data, not a log"
 _SAMPLE = 64 << 10  # bytes by which text differs from binary data
+_HOLE = bytes(1 << 20)
 _BINARY_SHARE = 0.05  # control bytes above this share of the sample mean that it is no text
 _TEXT_BYTES = bytes(range(32, 256)) + b"\t\n\r\x0b\x0c\x1b\x08\x07"
 
@@ -30,6 +31,8 @@ def blocks(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
         raise UnreadableLog(f"{name}: {BINARY}")
     rest = first.removeprefix(codecs.BOM_UTF8)
     for chunk in stream:
+        if chunk == _HOLE[: len(chunk)]:  # of a sparse file, which can be larger than its disk
+            continue
         cut = chunk.rfind(b"\n") + 1
         if cut:
             yield b"".join((rest, memoryview(chunk)[:cut]))

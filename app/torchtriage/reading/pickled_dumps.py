@@ -54,6 +54,11 @@ def is_pickled_dump(head: bytes) -> bool:
     return head[:2] in _BEGINNINGS and sum(word in head for word in _WORDS) >= _FEWEST_WORDS
 
 
+def is_pickle(head: bytes) -> bool:
+    """-> whether a file that begins so is a pickle. No text does: its first byte goes on with a character."""
+    return head[:2] in _BEGINNINGS
+
+
 def as_text(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yields the dump as lines of JSON: what it says about its process groups, then one line an entry."""
     try:
