@@ -74,6 +74,10 @@ def _secret(form: Form, begins: str = "") -> tuple[str, str]:
 def _value(named: Named) -> str:
     if named.reach == "header":
         return f"Bearer {_LOT[:32]}"
+    if named.reach == "code":
+        return "482913"
+    if named.reach == "words":
+        return " ".join(f"{chr(97 + at)}bcd" for at in range(12))
     if named.reach == "line":
         return f"session={_LOT[:32]}"
     return ("Hunter2x", "s3cr3tV4lue9", *[_LOT[: max(32, named.least)]] * 3, _DIGITS, _LOT[:32])[named.doubt]

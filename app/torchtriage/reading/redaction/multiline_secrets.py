@@ -11,19 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.redaction.begun import DIGITS, Begun, Span
-from torchtriage.reading.redaction.secret_patterns import KEY_ENDS
+from torchtriage.reading.redaction.secret_patterns import KEY_BEGINS, KEY_ENDS
 from torchtriage.reading.redaction.secret_tables import Table
 from torchtriage.reading.redaction.secret_values import drawn_by_lot, is_chosen, is_open, is_secret
 
 _PATIENCE = 1000  # lines without a part of the body, after which it is over
 _MOST = 16  # bodies at once
+_BEGINS = lazy_regex(KEY_BEGINS.encode())
 _ENDS = lazy_regex(KEY_ENDS.encode())
-_BEGIN = b"-----BEGIN "
 # A line of a body, and whether nothing stands behind it.
 _BODY = lazy_regex(rb"[ \t\"'|>*#]{0,40}([A-Za-z0-9+/]+={0,3})((?:\\+[nr])*[\"', |\r]*$)?")
 _RUN = lazy_regex(rb"[A-Za-z0-9+/=]{24,}")
 _LAST_RUN = lazy_regex(rb"([A-Za-z0-9+/]{60,80}={0,2})((?:\\+n)?[\"',]{0,3})$")
 _FULL = 40  # characters of a line of a key's body; the last one is shorter
+_HEX = lazy_regex(rb"[0-9a-f]{32}")  # a line of OpenVPN's
 _LONGEST_MAPPING = 100  # lines
 _LAST_NAME = lazy_regex(
     rb"(?:# )?[\"'\[]?[A-Za-z][\w.\[\]\"'-]*(?: (?:will|must) be \w+)?[ ]?(?:[:=]>?)?[ ]?[{\[(]?[ \t\r]*\Z"
@@ -86,13 +87,15 @@ class Following:
 
     def _key(self, data: bytes, line: int, at: int, end: int) -> Iterator[Span]:
         """Yields what stands of a key in the line of its begin; opens its body where it does not end there."""
-        dashes = data.find(b"-----", at, end)
-        ends = dashes >= 0 and _ENDS.match(data, dashes, end) is not None
+        closing = _ENDS.search(data, at, end)
+        ends = closing is not None
+        dashes = closing.start() if closing else data.find(b"-----", at, end)
         runs = [run for run in _RUN.finditer(data, at, dashes if dashes >= 0 else end) if drawn_by_lot(run[0])]
         if runs:
             yield (at, dashes, "private-key") if ends else (runs[0].start(), runs[-1].end(), "private-key")
         if not ends:
-            self._open(_Key(data[line : data.rfind(_BEGIN, line, at)].translate(DIGITS)))
+            begin = _BEGINS.search(data, line, at)
+            self._open(_Key(data[line : begin.start() if begin else at].translate(DIGITS)))
 
     def _part(self, line: bytes) -> Sequence[Span]:
         """-> what a line holds of what was begun, of which it forgets what has ended."""
@@ -121,7 +124,7 @@ class _Key(Begun):
 
     def part(self, line: bytes, plain: bytes) -> Sequence[Span]:
         mine = plain.startswith(self.prefix)
-        if mine and b"-----END " in line and _ENDS.search(line):
+        if mine and _ENDS.search(line):
             self.left = 0
             return ()
         run = _BODY.match(line, len(self.prefix)) if mine else None
@@ -131,7 +134,7 @@ class _Key(Begun):
                 self.prefix = plain[: run.start(1)]  # the first line's was a sentence
         if run is None:
             return ()
-        whole = len(run[1]) >= _FULL and drawn_by_lot(run[1])
+        whole = (len(run[1]) >= _FULL or _HEX.fullmatch(run[1]) is not None) and drawn_by_lot(run[1])
         shorter = self._full and len(run[1]) < _FULL
         last = shorter and (run[1].endswith(b"=") or (run[2] is not None and drawn_by_lot(run[1])))
         if not whole and not last:
@@ -281,6 +284,7 @@ def _last_cell(line: bytes, doubt: int) -> list[Begun]:
 _OPENED: dict[str, Callable[[bytes], list[Begun]]] = {
     "block": lambda line: [_Block(line)],
     "label": lambda line: [_Label(line)],
+    "printed": lambda line: [_Label(line)],
     "label of lot": lambda line: [_Label(line, 2)],
     "table": lambda line: [Table(line)],
     "last cell": lambda line: _last_cell(line, 2),

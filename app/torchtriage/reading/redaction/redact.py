@@ -40,9 +40,11 @@ from torchtriage.reading.redaction.secret_values import (
     is_chosen,
     is_chosen_in_prose,
     is_digest,
+    is_of_capitals,
     is_open,
     is_option,
     is_password,
+    is_phrase,
     is_scattered,
     is_secret,
     may_be_chosen,
@@ -207,7 +209,10 @@ class _Behind(_Rule):
         start, quote = begun.start, begun.quote
         if named.reach == "chosen" and (named.assigned or named.announced):
             end = end_of(data, start, quote)
-            return (start, end, named.kind) if is_chosen(data[start:end]) and not is_open(data, start) else None
+            value = data[start:end]
+            if named.announced:
+                return (start, end, named.kind) if is_chosen(value) or is_phrase(value) else None
+            return (start, end, named.kind) if is_chosen(value) and not is_open(data, start) else None
         if named.reach != "value":
             return _REACHES[named.reach](data, start, quote, named.kind)
         end = end_of(data, start, quote)
@@ -247,7 +252,7 @@ class _Behind(_Rule):
             return True
         weaker = begins.doubt > named.doubt == 0  # the name would be believed, if a sign stood between
         if weaker or (doubt == 1 and _is_for_people(named.kind, value)):
-            in_prose = named.verb or (begins.prose and not quoted)
+            in_prose = (named.verb and data[at - 1 : at] != b"=") or (begins.prose and not quoted)
             if (is_chosen_in_prose if in_prose else is_chosen)(value):
                 return True
         if weaker and quoted and is_secret(value, 6, True):
@@ -369,6 +374,10 @@ _WORD_BEFORE = lazy_regex(
 _PIPED = lazy_regex(rb"[.:!?]*\\{0,3}[\"']?(?:[ \t]*\||\n[^\n+]{0,60}\++[ ])([^\n]{0,200})")
 _ASKS_FOR_A_PASSWORD = lazy_regex(lambda: words("asks_for_password"))
 _MAY_ASK_FOR_ONE = lazy_regex(lambda: words("may_ask_for_password"))
+_TYPED_CODE = lazy_regex(
+    rb"(\d{6,10}|\d{6}(?:-\d{6}){7}|\d{3}(?:-\d{3}){1,3}|(?=[A-Z-]*\d|[B-DF-HJ-NP-TV-Z]{4})[A-Z0-9]{4}-[A-Z0-9]{4})(?![\w-])"
+)
+_SEED = lazy_regex(rb"[a-z]{3,8}(?:[ ,]{1,3}[a-z]{3,8}){11,23}")
 _IN_PERCENT = lazy_regex(rb"((?:[^\s%\"'<>&]|%(?!40|2[fF])){1,200})%40")
 
 
@@ -489,7 +498,19 @@ def _opened_by(found: re.Match[bytes], kind: str) -> str:
     return "block" if found["block"] else "label" if kind == "password" else "label of lot"
 
 
+def _code(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    found = _TYPED_CODE.match(data, start)
+    return (*found.span(1), kind) if found else None
+
+
+def _words(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    found = _SEED.match(data, start)
+    return (*found.span(), kind) if found else None
+
+
 _REACHES = {
+    "code": _code,
+    "words": _words,
     "login": _login,
     "address": _address,
     "before": _before,
@@ -515,7 +536,7 @@ def _is_other(data: bytes, name: int, start: int, end: int, quote: bytes) -> boo
 
 def _random(value: bytes) -> bool:
     """-> whether a part of the value that is too long for a word looks drawn by lot."""
-    return any(len(part) >= 12 and drawn_by_lot(part) for part in re.split(rb"[-_.$]", value))
+    return any(len(part) >= 12 and (drawn_by_lot(part) or is_of_capitals(part)) for part in re.split(rb"[-_.$]", value))
 
 
 def _unnamed(data: bytes, begin: int, end: int) -> _Span | None:
@@ -571,6 +592,7 @@ def _rules() -> list[_Rule]:
         _Begins("key", KEY_BEGINS),
         _Begins("label of lot", openings["label"]),
         _Begins("label", openings["decodes"]),
+        _Begins("printed", openings["prints"]),
         _Begins("mapping", openings["mapping"]),
         _Begins("mapping", openings["resource"]),
         _Begins("object", openings["object"]),

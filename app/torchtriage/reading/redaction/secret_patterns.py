@@ -27,8 +27,13 @@ ADDRESS = r"://[^\s/@\"'<>`]{0,120}(?::[^\s\"'<>`]{0,250})?@"
 # byte behind it; the whole.
 UNLISTED = r"[a-z0-9][A-Z][A-Za-z]{0,9}[0-9][A-Za-z0-9]{8,}(?:[^A-Za-z0-9]|\z)"
 UNLISTED_WHOLE = r"(?<![A-Za-z_-])[A-Za-z][A-Za-z0-9]{1,11}[_-](?:[A-Za-z0-9]{1,8}[_-])?([A-Za-z0-9]{30,})\Z"
-KEY_BEGINS = r"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
-KEY_ENDS = r"-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
+# The first line of a private key: of PEM and OpenPGP, of SSH2, of OpenVPN and NATS, of Tarsnap; of a file of PuTTY.
+_KEY = (
+    r"(?:-{4,6} ?%s [A-Z0-9 ]{0,24}(?:PRIVATE KEY(?: BLOCK)?|NKEY SEED) ?-{4,6}"
+    r"|-----%s OpenVPN (?:Static key V\d|tls-crypt-v2 (?:client|server) key)-----|# %s OF [A-Z]{3,12} KEY FILE)"
+)
+KEY_BEGINS = rf"(?:{_KEY % ('BEGIN', 'BEGIN', 'START')}|Private-Lines: \d{{1,3}})"
+KEY_ENDS = rf"(?:{_KEY % ('END', 'END', 'END')}|Private-MAC:)"
 # Behind a name with nothing more on its line: of a block of YAML, of a value on the next line, of a table's column.
 OPENS = (
     r"[\"']?\]?(?:(?P<cell>[,;\t]|[ ]{0,40}(?:[|&]|!!|\xe2\x94[\x82\x83]|\xe2\x95\x91)|</t[hd]>|[ ]{2,60}[^\s]|[ \r]{0,2}$)"

@@ -21,7 +21,7 @@ _QUOTE = rb"(?:\\{0,15}(?:\"{3}|'{3}|[\"'`])|&quot;|&#(?:x27|3[49]);|%2[27]|\xe2
 # What parts them: a sign, in a web address or HTML spelled otherwise, a word of Chinese, tags, a type; or a table's line.
 _BECAME = "(?:已)?(?:重置|设置|修改|更改|更新|改|设)?".encode()  # before the word of Chinese
 _IS = (
-    rb"(?:(?::[ \t]?| )(?:str(?:ing)?|SecretStr|Optional\[str\]|str \| None)[ \t]?=|[:=]=|[=-]>|:{2,3}=|[?+.]=|::?|(?P<bracket>>(?=[ \t]))|[=>]"
+    rb"(?:(?::[ \t]?| )(?:str(?:ing)?|SecretStr|Optional\[str\]|str \| None)[ \t]?=|[:=]=|[=-]>|:{2,3}=|[?+.]=|::?|(?P<bracket>>(?=[ \t]))|&gt;|[=>]"
     rb"|%3[AaDd]|\xef\xbc[\x9a\x9d]|&#(?:61|58);|"
     + _BECAME
     + rb"(?:\xe4\xb8\xba|\xe6\x98\xaf)(?:\xef\xbc\x9a|:)?|\xef\xbc\x88[^\n\xef:]{1,60}\xef\xbc\x89(?:\xef\xbc\x9a|:)|\xe3\x80\x91|(?:\\{1,8}u[0-9a-f]{4}){1,3}\\{1,8}u4e3a|\\{1,8}u(?:ff1[ad]|4e3a|662f|3011|003[aAdD])|,(?=[ \t]b?[\"'])|(?P<listed>,(?=b?[\"']))"
@@ -35,7 +35,7 @@ _OPENS = (
     + _QUOTE
     + rb"))?"
 )  # of a list or a tuple the first value
-_COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\xe2\x95\x91|(?:\.{3,80}|~{3,80})(?=[ \t]|\w)|(?P<blank>(?:[ ]{2}|\t)(?=[ \t]*[^\s])))"
+_COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\xe2\x95\x91|(?:\.{3,80}|~{3,80})(?=[ \t\"']|\w)|(?P<blank>(?:[ ]{2}|\t)(?=[ \t]*[^\s])))"
 _ASSIGNED = lazy_regex(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")(?:\*\*)?" + _GAP + _OPENS)
 _VERB = rb"(?:is|was|(?:(?:is|was|has been|was) )?(?:re)?(?:set|changed) (?:to|as)):?"
 _SAID = lazy_regex(rb"[\"']?[ \t]+(?:" + _VERB + rb"[ \t]+)?(?P<quote>[\"'`])|[ \t]+" + _VERB + rb"[ \t]+(?P<none>)")
@@ -52,7 +52,7 @@ _BLANKS = bytes.maketrans(b"\"'`=,([{\t\n|", b" " * 11)
 # begins: `a=1,b=2`, `a=1&b=2`.
 _BARE = lazy_regex(
     rb"[^\s](?:[^\s\"'`<,;&)\]}\\\x1b\xe2\xe3\xef%#^]"
-    rb"|[,;&](?!\s|[\"']|$|[\w.-]{0,40}[=:]|quot;|#\d|amp;)"
+    rb"|[,;&](?!\s|[\"']|$|[\w.-]{0,40}[=:]|quot;|#\d|amp;|[lg]t;)"
     rb"|[)\]}](?![\s,;)\]}\"'.:]|$)"
     rb"|\\(?![nrtu\"'x\\0e]|$)"
     rb"|%(?!2[0267Cc]|3[Bb]|3[Dd]\w|0[AaDd])|#(?!033)|\^(?!\[)|<(?![/\w])){0,16000}"
@@ -167,7 +167,15 @@ _PATH = lazy_regex(
 )
 # Names that end so, or are so called, tell of something that anybody may see.
 _OPEN_NAME = lazy_regex(
-    lambda: rb"(?i)" + words("open_key_for") + rb"[_-]?(?:key|token)$|" + words("open_ending") + rb"$"
+    lambda: (
+        rb"(?i)"
+        + words("open_key_for")
+        + rb"[_-]?key$|"
+        + words("open_token_for")
+        + rb"[_-]?token$|"
+        + words("open_ending")
+        + rb"$"
+    )
 )
 _DIGESTED = lazy_regex(lambda: rb"(?i)" + words("digested") + rb"[^\n]{0,48}\Z")
 _WORD = lazy_regex(rb"[\w.-]+")
@@ -187,10 +195,11 @@ _LONG_WORD = lazy_regex(rb"(?=[^\d]{0,60}\d[^\d]{0,60}\d)(?=[^A-Za-z]{0,60}[A-Za
 _NAME_AND_NUMBER = lazy_regex(rb"[A-Z][a-z]{2,12}[-_.]\d{3,6}")  # as people choose a password
 # Words, digits and signs, as people choose a password; and what of it nobody would take for a name in the midst of prose.
 _CHOSEN = lazy_regex(
-    rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z][\w.-]{1,24}[!@#$%^&*+][\w!@#$%^&*+.-]{0,40}"
+    rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z][\w.-]{0,24}[!@#$%^&*+][\w!@#$%^&*+.-]{0,40}"
     rb"|(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])(?=[\w-]*[!#$%^&*+])[\w!#$%^&*+-][\w!@#$%^&*+.-]{5,60}"
     rb"|[A-Za-z]{3,40}(?:[-_.][A-Za-z]{3,12}){0,4}[-_.]?\d{1,6}|[A-Z][a-z]{2,12}[-_.]?\d{3,8}"
     rb"|(?=\D*\d)[A-Za-z]{1,12}\d{1,6}[A-Za-z][A-Za-z0-9]{0,20}"
+    rb"|(?=[^A-Z]*[A-Z])[a-z]{1,12}\d{1,6}[a-z]{2,20}(?:[-_.][A-Za-z][A-Za-z0-9]{0,20}){1,3}"
 )
 _LONGEST_CHOSEN = 100
 _SURELY_CHOSEN = lazy_regex(
@@ -198,6 +207,7 @@ _SURELY_CHOSEN = lazy_regex(
     rb"|(?=[^A-Z]*[A-Z])[A-Za-z]{3,12}(?:[-_.][A-Za-z]{3,12}){1,3}[-_.]?\d{1,4}"
     rb"|(?:[a-z]{3,12}_){1,3}[a-z]{3,12}\d{1,4}|[A-Z][a-z]{2,12}\d{3,6}"
 )
+_PHRASE = lazy_regex(rb"(?:[a-z]{3,12}-){2,5}[a-z]{3,12}|(?:[a-z]{3,12}_){3,5}[a-z]{3,12}")
 _PASSWORD = lazy_regex(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)(?=[^!#$%^*]*[!#$%^*])[\w!@#$%^*+-]{8,40}")
 _NAME_AND_PLACE = lazy_regex(rb"[A-Za-z]\w*[$#@]\d+|\w+\d%")  # a class of Java, a share
 _NOT_CHOSEN = lazy_regex(
@@ -210,7 +220,7 @@ _NOT_CHOSEN = lazy_regex(
 _DIGIT_AND_LETTER = lazy_regex(rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])")
 _SURE_NAME = lazy_regex(lambda: rb"(?i)" + words("sure_name"))
 _BOTH_CASES = lazy_regex(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^\d]*\d)")
-_CAPITALS = lazy_regex(rb"(?=[0-9A-F]*[G-Z])(?=[A-Z]*[0-9])[A-Z0-9]{16,40}")
+_CAPITALS = lazy_regex(rb"(?=[0-9A-F]*[G-Z])(?=[A-Z]*[0-9])[A-Z0-9]{16,80}")
 _OF_BASE64 = (ascii_lowercase + ascii_uppercase + digits + "+/_-").encode()
 _OF_DIGESTS = range(32, 65)  # hexadecimal digits
 _RUNS = lazy_regex(rb"[A-Za-z0-9]{16,}")
@@ -312,6 +322,11 @@ def is_chosen_in_prose(value: bytes) -> bool:
     return is_chosen(value) and (_mixed(value) or _SURELY_CHOSEN.fullmatch(value) is not None)
 
 
+def is_phrase(value: bytes) -> bool:
+    """-> whether it is a password of words, as people choose one that they must remember."""
+    return _PHRASE.fullmatch(value) is not None
+
+
 def is_password(value: bytes) -> bool:
     """-> whether it is one by its own form alone: letters of both cases, digits and a sign that no name has."""
     return _PASSWORD.fullmatch(value) is not None and _NAME_AND_PLACE.fullmatch(value) is None
@@ -345,6 +360,11 @@ def is_mixed(value: bytes) -> bool:
         and classes.count(b"a0") + classes.count(b"A0") >= 2
         and classes.count(b"0a") + classes.count(b"0A") >= 2
     )
+
+
+def is_of_capitals(value: bytes) -> bool:
+    """-> whether it is drawn by lot from capital letters and digits."""
+    return _CAPITALS.fullmatch(value) is not None
 
 
 def is_scattered(value: bytes) -> bool:
