@@ -1,7 +1,7 @@
 """Lines as logs hold them, of which every secret must go, and lines that must stay as they are.
 
 The files hold places and no secrets: `«B40»` is replaced by 40 characters drawn by lot, of the alphabet that the letter names,
-`«P»` by a password, `«U»` by a UUID, `«J»` by a JSON web token; `‹X16›` by what is no secret of itself. `⟦ann:«P»⟧` stands
+`«P»` by a password, `«U»` by a UUID, `«J»` by a JSON web token, `«W12»` by twelve words; `‹X16›` by what is no secret of itself. `⟦ann:«P»⟧` stands
 for its base64. What a line of four dashes parts is one log each.
 """
 
@@ -70,6 +70,7 @@ STAYS = {
         "conda: anaconda -t",
         "signtool",
     ],
+    "everyday_tools": ["consul agent -encrypt", "/etc/rsyncd.secrets"],
     "other_tools": ["frpc:", "https://aip.baidubce.com", "enroot import", "beegfs:"],
 }
 DAMAGED = ["auth.login('kerberos'", "run_20260301T101010Z_gpu07"]
@@ -80,6 +81,8 @@ def drawn(kind: str, dice: random.Random) -> str:
         return dice.choice(PASSWORDS)
     if kind == "U":
         return "-".join(drawn(f"H{length}", dice) for length in (8, 4, 4, 4, 12))
+    if kind == "W12":
+        return " ".join("".join(dice.choices(string.ascii_lowercase, k=5)) for _ in range(12))
     if kind == "J":
         head, claims = ('{"alg":"HS256","typ":"JWT"}', f'{{"sub":"{drawn("B12", dice)}"}}')
         return ".".join(
