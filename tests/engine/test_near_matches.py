@@ -76,6 +76,17 @@ def test_a_message_that_says_the_opposite_is_not_near(engine: Engine, text: str,
     assert (root.entry, "near") not in [(opposite, reason.name) for reason in root.because]
 
 
+def test_a_message_that_a_catch_all_knows_is_near_to_no_other(engine: Engine) -> None:
+    raised = (
+        'Traceback (most recent call last):\n  File "/home/u/train.py", line 88, in main\n    if acc > self.best:\n'
+        "TypeError: '>' not supported between instances of 'float' and 'NoneType'\n"
+    )
+    verdict = triage(engine, raised)
+    assert verdict.root_cause is not None
+    assert verdict.answer is not None
+    assert (verdict.root_cause.entry, verdict.answer.case) == ("usage.python-error", "compared-with-none-on-the-right")
+
+
 def test_tidying_undoes_what_chats_and_web_pages_do() -> None:
     plain = "unpickling 'a' < \"b\" failed"
     assert tidied(html.escape(plain)) == plain

@@ -203,8 +203,11 @@ def with_matches(
     matched: list[Finding] = []
     for finding in findings:
         matches = matcher.matches(finding.found, everywhere)
-        own = any(not (match.broad or match.weak) for match in matches)
-        if not own and finding.event.where is Where.EXCEPTION and near_searches < MOST_NEAR_SEARCHES:
+        if (
+            not any(map(_knows_message, matches))
+            and finding.event.where is Where.EXCEPTION
+            and near_searches < MOST_NEAR_SEARCHES
+        ):
             near_searches += 1
             near = matcher.near_match(finding.event)
             weak = {match.entry.id for match in matches if match.weak}
@@ -216,6 +219,11 @@ def with_matches(
             matches = [match for match in matches if not match.general or match.entry.area in counted]
         matched.append(replace(finding, matches=tuple(matches)))
     return tuple(matched)
+
+
+def _knows_message(match: Match) -> bool:
+    """-> whether a sign shows the very message; of a catch-all, one that is not its last resort."""
+    return not match.weak and (not match.broad or (match.sign is not None and not match.sign.broad))
 
 
 def that_failed(findings: Iterable[Finding]) -> list[Finding]:
