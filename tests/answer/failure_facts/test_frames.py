@@ -91,7 +91,9 @@ KeyError: 'input'
     assert (found["where"], found["code"]) == ("/job/data.py:262", "rows = batch['input']")
 
 
-def test_where_no_frame_is_the_users_the_installed_package_is_named_rather_than_pythons_own_module(engine: Engine) -> None:
+def test_where_no_frame_is_the_users_the_installed_package_is_named_rather_than_pythons_own_module(
+    engine: Engine,
+) -> None:
     text = f"""step 1 loss 0.5
   File "{SITE}/triton/runtime/build.py", line 50, in _build
     ret = subprocess.check_call(cc_cmd)
