@@ -577,6 +577,13 @@ def test_frames_of_a_notebook_name_cells_and_an_exception_in_small_letters() -> 
     ]
 
 
+def test_frames_of_a_notebook_that_was_exported_to_markdown_are_indented() -> None:
+    (event,) = read([f"    {text}" if text else "" for text in NOTEBOOK.split("\n")])
+    assert event.exception is not None
+    assert event.exception.type == "error"
+    assert [(frame.file, frame.line) for frame in event.exception.frames] == [("<cell 12>", 3), ("~/seg/view.py", 41)]
+
+
 def test_an_error_of_a_notebook_without_frames_ended_its_cell_all_the_same() -> None:
     head = "AttributeError                            Traceback (most recent call last)"
     (event,) = read([head, "AttributeError: 'Factory' object has no attribute 'make'", ""])

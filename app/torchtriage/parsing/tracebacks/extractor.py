@@ -175,14 +175,14 @@ class Tracebacks(Extractor):
                 self._end(stream)
         self._headed = line
         named = grammar.NOTEBOOK.match(text)
-        stream.head, stream.cut_type = line, named[1] if named else "exception"
+        stream.head, stream.cut_type = line, named[1].rstrip() if named else "exception"
         if "(RANK " in text and not stream.chain:  # What torch.distributed.checkpoint raised of it was cut off above.
             stream.logged_rank = grammar.logged_rank(f"{text} ")
         if stream.forwarding:
             stream.forward, stream.forwarding = tuple(stream.frames), False
         stream.heads, stream.outer = min(stream.heads + 1, 64), []
         stream.reading, stream.frames, stream.linked, stream.missed = "frames", [], False, 0
-        stream.cells = named is not None
+        stream.cells, stream.cell_indent = named is not None, len(text) - len(text.lstrip()) if named else 0
         return True
 
     def _frame(self, stream: Stream, text: str, frame: Frame) -> bool:
@@ -215,7 +215,7 @@ class Tracebacks(Extractor):
         if bare[:1] == "F" and grammar.CUT_FRAME.match(bare):
             stream.half = text
             return True
-        if stream.cells and stream.frames and stream.cell_code(text, line):
+        if stream.cells and stream.frames and stream.cell_code(stream.outdented(text), line):
             return True
         indent = len(text) - len(text.lstrip())
         # Where the indents were lost, code stands right below its frame; only what raises is known further down.
@@ -227,8 +227,8 @@ class Tracebacks(Extractor):
             stream.describe(text, line)
             return True
         raised = grammar.raised_of(grammar.MARKS.sub("", text.strip()))
-        if raised is None and stream.cells and text.startswith(f"{stream.cut_type}: "):  # OpenCV's `error`
-            raised = stream.cut_type, text.removeprefix(f"{stream.cut_type}: ")
+        if raised is None and stream.cells and bare.startswith(f"{stream.cut_type}: "):  # OpenCV's `error`
+            raised = stream.cut_type, bare.removeprefix(f"{stream.cut_type}: ")
         if raised is None or grammar.LOG_LINE.match(text):
             stream.missed += 1
             if stream.missed > 40:

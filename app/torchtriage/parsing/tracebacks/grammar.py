@@ -47,7 +47,7 @@ CARRIED = lazy_regex(r"[A-Z]\w*(?:Error|Exception):")
 UNDERLINE = lazy_regex(r"[~^]+")  # below a line of code, the part of it that failed
 LIBRARY = lazy_regex(r"site-packages|dist-packages|/lib(?:64)?/python\d|^<frozen|^<string>|/torch/|\\lib\\")
 # KeyError                                  Traceback (most recent call last)
-NOTEBOOK = lazy_regex(rf"^\W*({NAME})\s{{2,}}Traceback \(")
+NOTEBOOK = lazy_regex(rf"^\W*({NAME}\b\s|(?:\w+\.)*\w*(?:Error|Exception|Interrupt))\s+Traceback \(")
 # Frames of a notebook: `/opt/x.py in forward(self, x)` and `<ipython-input-8-32> in <module>` of IPython 7,
 # `File ~/x.py:12, in Net.forward(self, x)` and `Cell In[3], line 5` of IPython 8; the lines of source follow.
 _CELL_FRAMES = tuple(

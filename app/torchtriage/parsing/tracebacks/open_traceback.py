@@ -49,6 +49,7 @@ class Stream:
     outer: list[Frame] = field(default_factory=list)  # the user's frames that were left out of a deep stack
     summed: bool = False  # between an exception's name and its summary
     cells: bool = False  # the frames are a notebook's
+    cell_indent: int = 0  # of all lines of that traceback, where a notebook was exported to Markdown
 
     def summary(self, line: Line, text: str) -> bool:
         """-> whether a line belongs to what stands between Paddle's exception and its message, or is that message."""
@@ -138,9 +139,14 @@ class Stream:
         """-> the frame that a line names, of a notebook where such a traceback is open."""
         frame = grammar.frame_of(text)
         if frame is None and self.reading == "frames":
-            frame = grammar.cell_frame(text)
+            frame = grammar.cell_frame(self.outdented(text))
             self.cells = self.cells or frame is not None
         return frame
+
+    def outdented(self, text: str) -> str:
+        """-> a line without the indent that all lines of the notebook's traceback have."""
+        indent = self.cell_indent
+        return text[indent:] if indent and not text[:indent].strip() else text
 
     def cell_code(self, text: str, line: Line) -> bool:
         """-> whether a line is of the source below a notebook's frame; takes the one at which the arrow points."""
