@@ -18,7 +18,7 @@ from tests.http_server import Asked, Told, serving
 from tests.ports import kept_port
 from torchtriage.chat import outbound_http
 from torchtriage.chat.delivery_errors import Undelivered, retry_after
-from torchtriage.chat.outbound_http import Outgoing, refuse
+from torchtriage.chat.outbound_http import Answer, Outgoing, refuse
 from torchtriage.chat.ssrf_guard import is_public
 
 NAME = "hooks.example.org"
@@ -181,6 +181,21 @@ def test_a_redirect_leads_to_no_place_that_could_not_be_asked(
             outgoing.download(f"https://{NAME}:{port}/", {}, 100, 30, redirects=3),
         ):
             pass
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"", "nothing"),
+        (b'{"error": "no"}', '{"error": "no"}'),
+        (b"<!DOCTYPE html>\n<html><head><title> Bad &amp; gone\n</title></head>", "Bad & gone"),
+        (b"<html><body>oh", "an HTML page"),
+    ],
+)
+def test_a_refusal_says_how_the_answer_begins(body: bytes, told: str) -> None:
+    with pytest.raises(Undelivered) as raised:
+        refuse(Answer(501, {}, body), "the webhook")
+    assert str(raised.value) == f"the webhook answered 501: {told}"
 
 
 def test_answers_are_read_up_to_a_bound_and_downloads_refused_beyond_it(server: str) -> None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import unescape
 from http import HTTPStatus
 from typing import Any
 
@@ -149,11 +150,20 @@ def refuse(answer: Answer, who: str, why: str = "", passing: Collection[int] = _
     states in `passing` can go away."""
     if answer.status // 100 == 2:
         return
-    told = why[:200] or answer.body[:200].decode("utf-8", "replace")
+    told = why[:200] or _beginning(answer)
     said = "".join(char for char in told if char.isprintable())
     later = answer.status in passing
     wait = retry_after(answer.headers.get("retry-after", "")) if later else None
     raise Undelivered(f"{who} answered {answer.status}: {said or 'nothing'}", later, wait)
+
+
+def _beginning(answer: Answer) -> str:
+    """-> how the answer begins; of a page, its title."""
+    told = answer.body[:4096].decode("utf-8", "replace")
+    if told.lstrip()[:1] != "<":
+        return told[:200]
+    title = told.partition("<title>")[2].partition("</title>")[0].strip()
+    return unescape(title)[:200] or "an HTML page"
 
 
 def _onward(url: str, status: int, headers: Mapping[str, str]) -> str | None:
