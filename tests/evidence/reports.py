@@ -402,6 +402,10 @@ SCONTROL = """JobId=4711 JobName=train
    StartTime=2026-05-01T03:05:11 EndTime=2026-05-01T09:05:23 Deadline=N/A
    NodeList=gpu-[021-022]
 """
+PODS = """NAME             READY   STATUS      RESTARTS      AGE
+train-worker-0   0/1     OOMKilled   3 (2m ago)    12m
+train-worker-1   1/1     Running     0             12m
+"""
 EVENTS = """LAST SEEN   TYPE      REASON             OBJECT              MESSAGE
 12m         Normal    Scheduled          pod/train-worker-0  Successfully assigned default/train-worker-0 to gpu-021
 2m          Warning   Evicted            pod/train-worker-0  The node was low on resource: memory. Threshold quantity: \
@@ -587,7 +591,7 @@ EVERY = {
                    '{\n\t"__REALTIME_TIMESTAMP" : "1777626301440118",\n\t"_TRANSPORT" : "kernel",\n\t"MESSAGE" : "' + _XID + '"\n}\n'],
     "Slurm job record": [SACCT, SACCT_P.format(state="TIMEOUT", end="2026-05-01T09:05:11"), SCONTROL, SACCT_JSON,
                          SCONTROL_JSON],
-    "Kubernetes objects": [EVENTS, EVENTS_YAML, POD, DESCRIBED_POD],
+    "Kubernetes objects": [PODS, EVENTS, EVENTS_YAML, POD, DESCRIBED_POD],
     "Prometheus metrics": [METRICS],
     "gdb": [GDB.format(function="c10d::Work::wait"), CUDA_GDB],
 }  # fmt: skip

@@ -342,3 +342,39 @@ def test_the_host_of_an_xid_is_not_the_one_that_reports_it() -> None:
     )
     (line,) = read(FileForm.NCCL_DIAGNOSTICS, reports.NCCL_DIAGNOSTICS.format(said=said_of_it))
     assert (line.host, line.text) == ("gpu-021.example.org", f"NCCL DIAG [INFO] {said_of_it}")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "State|ExitCode|JobID|End\nTIMEOUT|0:0|4711|2026-05-01T09:05:23\nCANCELLED|0:15|4711.batch|2026-05-01T09:05:23\n",
+        "       JobID      State ExitCode                 End \n------------ ---------- -------- ------------------- \n"
+        "4711            TIMEOUT      0:0 2026-05-01T09:05:23 \n4711.batch    CANCELLED     0:15 2026-05-01T09:05:23 \n",
+    ],
+)
+def test_sacct_says_the_same_in_any_order_and_in_columns(table: str) -> None:
+    assert form_of(table.encode()) is FileForm.SLURM_JOB
+    (line,) = read(FileForm.SLURM_JOB, table)
+    assert (line.time, set(line.text.split())) == (
+        "2026-05-01T09:05:23",
+        {"sacct:", "JobID=4711", "State=TIMEOUT", "ExitCode=0:0", "End=2026-05-01T09:05:23"},
+    )
+
+
+def test_an_event_of_the_newer_api_is_told_as_the_older_one() -> None:
+    event = """{
+    "apiVersion": "events.k8s.io/v1",
+    "deprecatedLastTimestamp": "2026-05-01T09:05:11Z",
+    "kind": "Event",
+    "note": "The node was low on resource: memory.",
+    "reason": "Evicted",
+    "regarding": {
+        "kind": "Pod",
+        "name": "train-worker-0"
+    },
+    "type": "Warning"
+}
+"""
+    (line,) = read(FileForm.KUBERNETES, event)
+    assert line.text == "Warning   Evicted   pod/train-worker-0   The node was low on resource: memory."
+    assert line.time == "2026-05-01T09:05:11Z"

@@ -90,6 +90,7 @@ def rules_of(verdict: Verdict) -> set[str]:
         (reports.DMESG_OOM.format(time=AT), "process.oom-killed", "kernel-slurm-limit"),
         (reports.SACCT, "slurm.node-fail", "a-node-failed"),
         (reports.POD, "k8s.oom-killed", "container-oom-killed"),
+        (reports.PODS, "k8s.oom-killed", "pod-oom-killed"),
         (reports.EVENTS, "k8s.evicted", "node-short-of"),
         (reports.EVENTS_YAML, "k8s.evicted", "node-short-of"),
     ],

@@ -43,8 +43,8 @@ _GDB_FRAME = lazy_regex(
 _PY_BT = lazy_regex(r'\s{2}File "(.{1,500})", line (\d{1,9}), in (.{1,200})$')
 _RUNS = lazy_regex(r"Frame 0x[0-9a-f]{1,16}, for file ([^,\n]{1,500}), line (\d{1,9}), in (\w{1,200})")
 _NATIVE = lazy_regex(r"^$|\.(?:so(?:\.[\d.]+)?|c|cc|cpp|cxx|cu|h|hpp|S)$")  # files of frames that are no Python
-# ./nptl/sem_waitcommon.c:do_futex_wait · futex-internal.c:__futex_abstimed_wait_common64 · libc.so.6:0x7f9bf0a4cf16
-_LIBC = lazy_regex(r"(?:^|/)nptl/|:(?:_|0x)\w+$")
+# ./nptl/sem_waitcommon.c:do_futex_wait · ./nptl/sem_wait.c:__new_sem_wait · libc.so.6:0x7f9bf0a4cf16
+_LIBC = lazy_regex(r":(?:0x|\w*futex|\w*_sem_)\w*$")
 _NATIVE_MAIN = "1"  # gdb counts from the newest thread down to the one that the process began with
 # === Rank 0: http://gpu-021:41233 ===
 _RANK = lazy_regex(r"(?m)^=== Rank (\d{1,6}): \S{1,300} ===\s*$")

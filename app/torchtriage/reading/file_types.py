@@ -194,7 +194,9 @@ _REPORTS = (
     _Report(
         FileForm.SLURM_JOB,
         lazy_regex(rb"(?=[^\n]*\bJobID(?:Raw)?\b)(?=[^\n]*\bState\b)\w+(?:[|,;]\w+)+[|,;]?\s*\n"),
-        lazy_regex(rb"\s*$|\d+(?:[_+.][^|,;\n]{1,40})?[|,;]|(?=[^\n]*\bState\b)\w+[|,;]"),
+        lazy_regex(
+            rb"\s*$|\d+(?:[_+.][^|,;\n]{1,40})?[|,;]|(?=[^\n]*\bState\b)\w+[|,;]|[\w.+-]{1,40}(?: by \d{1,9})?[|,;][^\n]*\b\d+(?:[_+.]\w{1,40})?[|,;]"
+        ),
     ),
     # JobId=4711 JobName=train
     _Report(
@@ -208,6 +210,12 @@ _REPORTS = (
         lazy_regex(rb"Name: +\S+\s*\nNamespace: +\S+\s*\n"),
         lazy_regex(rb"\s|$|[A-Z][A-Za-z]*(?:[ -][A-Z][A-Za-z]*){0,3}:(?:\s|$)"),
         lazy_regex(rb"^Containers:\s*$", re.M),
+    ),
+    # NAME             READY   STATUS      RESTARTS      AGE
+    _Report(
+        FileForm.KUBERNETES,
+        lazy_regex(rb"(?:NAMESPACE +)?NAME +READY +STATUS +RESTARTS +AGE"),
+        lazy_regex(rb"\s*$|(?:NAMESPACE +)?NAME +READY |(?:[a-z0-9][a-z0-9.-]{0,252} +){1,2}\d+/\d+ +\S"),
     ),
     # LAST SEEN   TYPE      REASON             OBJECT              MESSAGE
     _Report(
@@ -233,7 +241,7 @@ _REPORTS = (
         FileForm.NATIVE_STACKS,
         lazy_regex(rb"Thread \d|\[New |\[Thread debug|GNU gdb|NVIDIA \(R\) |0x[\da-f]+ in |warning: |Using host |Attaching |CUDA Exception: |Opening GPU coredump|\((?:cuda-)?gdb\) "),
         lazy_regex(
-            rb"\s|$|#\d|\[|0x|\d+\t|<http|\((?:cuda-)?gdb\)|_|CUDA |NVIDIA |GNU |Thread |Copyright|License|This |There |Type |For |Find |"
+            rb"\s|$|#\d|\[|0x|\d+\t|<http|\((?:cuda-)?gdb\)|_|CUDA |NVIDIA |GNU |\d+\.\d+ release|Portions |Thread |Copyright|License|This |There |Type |For |Find |"
             rb"warning: |To |line to |ptrace: |\"Auto-loading |Could not attach |Missing separate |Try: |Cannot access |Python Exception |Using |Reading |Attaching |Download|Debuginfod|Enable |The exception |Program |Quit|A debugging |Opening |Bad kernel|\w{1,80} \("
         ),
         lazy_regex(rb"^Thread \d+ \([^\n]{0,160}:\s*\n#0 |^CUDA Exception: ", re.M),

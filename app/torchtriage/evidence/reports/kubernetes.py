@@ -21,6 +21,8 @@ _TIME = lazy_regex(r'^[\s-]*"?(?:finishedAt|lastTimestamp|eventTime)"?: "?(\d{4}
 # "kind": "Event", · - kind: Event
 _EVENT = lazy_regex(r'^[\s-]*"?kind"?: ?"?Event"?,?\s*$')
 _KEY = lazy_regex(r'^(\s*)(- )?"?(\w{1,60})"?:(?:\s+(.*))?$')
+# What events.k8s.io/v1 calls the fields of v1.
+_NEWER = {"note": "message", "regarding": "involvedObject", "deprecatedLastTimestamp": "lastTimestamp"}
 _ANOTHER = lazy_regex(r'^[\s-]*"?(?:apiVersion|state|lastState)"?:')  # what follows has a time of its own, or none
 
 
@@ -65,6 +67,7 @@ def _events(lines: list[str], depth: int) -> Iterator[_Told]:
             if len(told["message"]) < _MOST_TEXT:
                 told["message"] += f" {line.strip()}"
         elif deep == depth and key:
+            key = _NEWER.get(key, key)
             if key == "apiVersion" and told:
                 yield at, _as_in_the_table(told), _bare(told.get("lastTimestamp", "")) or None
                 told = {}

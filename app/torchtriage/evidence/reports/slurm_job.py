@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,14 +14,15 @@ from torchtriage.reading.whole_files import NotRead
 _SEPARATED = lazy_regex(r"\w+([|,;])\w")
 _STEP = lazy_regex(r"\d+(?:_\d+|\+\d+)?\.")  # 4711.batch, 4711.0: what became of the job, and no more
 _ENDED = lazy_regex(r"(?:^|\s)EndTime=(\d{4}-\d\d-\d\dT[\d:]{8})")
+_DASHES = lazy_regex(r" *-{2,}(?: +-{2,})* *$")
+_DASH = lazy_regex(r"-+")
 _UNKNOWN = ("", "Unknown", "None")
 _MOST_OPENED = 500_000  # lists and objects in JSON
 
 
 def lines(text: str) -> Iterator[ReportLine]:
-    """-> `sacct: JobID=4711 State=TIMEOUT ExitCode=0:0 …` for each job of a table that has separators, or of JSON; else
-    the rows of jobs and the lines of scontrol as they are. Steps are left out: Slurm ends them for what the job's own
-    row tells. Raises NotRead where the JSON is none."""
+    """-> `sacct: JobID=4711 State=TIMEOUT ExitCode=0:0 …` for each job of a table or of JSON; scontrol's lines as they
+    are. Steps are left out: Slurm ends them for what the job's own row tells. Raises NotRead where the JSON is none."""
     first = text.lstrip().split("\n", 1)[0]
     if first.startswith("{"):
         yield from _of_json(text)
@@ -31,18 +32,27 @@ def lines(text: str) -> Iterator[ReportLine]:
             ReportLine(at, line.strip(), time=ended and ended[1]) for at, line in enumerate(text.split("\n"), 1)
         )
     elif separator := _SEPARATED.match(first):
-        yield from _separated(text, separator[1])
+        yield from _told((at, line.split(separator[1])) for at, line in enumerate(text.split("\n"), 1))
     else:
-        rows = ((at, line) for at, line in enumerate(text.split("\n"), 1))
-        yield from (ReportLine(at, line.rstrip()) for at, line in rows if not _STEP.match(line.lstrip()))
+        yield from _told(_columns(text))
 
 
-def _separated(text: str, separator: str) -> Iterator[ReportLine]:
+def _columns(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yields the cells of a table whose columns are as wide as the dashes below its head."""
+    rows = text.split("\n")
+    dashes = next((line for line in rows if _DASHES.match(line)), "")
+    places = [hit.span() for hit in _DASH.finditer(dashes)]
+    for number, line in enumerate(rows, 1):
+        if line is not dashes:
+            yield number, [line[start:end] for start, end in places]
+
+
+def _told(rows: Iterable[tuple[int, list[str]]]) -> Iterator[ReportLine]:
+    """Yields what the rows below the first say of jobs; that has the names of the cells."""
     names: list[str] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        cells = line.rstrip().split(separator)
+    for number, cells in rows:
         if not names:
-            names = [cell.strip() for cell in cells] if line.strip() else []
+            names = [cell.strip() for cell in cells] if any(map(str.strip, cells)) else []
             continue
         told = {name: cell.strip() for name, cell in zip(names, cells, strict=False) if name}
         job = told.get("JobID") or told.get("JobIDRaw") or ""
