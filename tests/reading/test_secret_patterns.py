@@ -38,6 +38,7 @@ AROUND: dict[str, Callable[[str], str]] = {
 _BEHIND = {
     "piped": " | docker login --password-stdin",
     "login": "@data.internal:1521",
+    "dialled": "@tcp(data.internal:3306)/runs",
     "address": "@data.internal:5432",
     "before": " is the password",
     "percent": "%40db",

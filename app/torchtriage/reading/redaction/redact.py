@@ -335,7 +335,13 @@ class _Opening(_Rule):
 
 
 _OF_WORDS = (ascii_letters + digits + "_-.~").encode()
-_FROM_THERE = ("login", "before", "address", "strong")  # reaches that look themselves for where the secret begins
+_FROM_THERE = (
+    "login",
+    "before",
+    "address",
+    "dialled",
+    "strong",
+)  # reaches that look themselves for where the secret begins
 _BLANKS_AND_QUOTES = b" \t\"'`"
 _NEXT_OF_LIST = lazy_regex(rb"(\\{0,15}[\"']),[ \t]?(\\{0,15}[\"'])")
 _BECOMES = lazy_regex(rb"(\\{0,15}[\"']) -> (\\{0,15}[\"'])")
@@ -359,6 +365,7 @@ _WHOLE = lazy_regex(lambda: rb"(?i)" + words("signed_scheme"))
 _OPENS = lazy_regex(OPENS.encode(), re.MULTILINE)
 _MARK = b"[redacted:"
 _LOGIN = lazy_regex(rb"[A-Za-z][\w.-]{0,40}:([^\s:@/\"'<>]{6,60})\Z")
+_DIALLED = lazy_regex(rb"[A-Za-z][\w.-]{0,40}:([^\s\"'<>]{1,80})\Z")
 _COMMAND = 240  # bytes before a value in which its user may be named
 _OF_A_USER = lazy_regex(
     lambda: (
@@ -482,6 +489,12 @@ def _address(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     return (*login.span(1), kind)
 
 
+def _dialled(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
+    host = data.rfind(b"@", 0, start)
+    login = _DIALLED.search(data, max(0, host - 160), host)
+    return (*login.span(1), kind) if login and is_secret(login[1], 0, True) else None
+
+
 def _before(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     word = _WORD_BEFORE.search(data, max(0, start - 200), start)
     return (
@@ -514,6 +527,7 @@ _REACHES = {
     "login": _login,
     "address": _address,
     "before": _before,
+    "dialled": _dialled,
     "beside": _beside,
     "strong": _strong,
     "quoted": _quoted,
