@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 import string
+import tarfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -418,3 +420,17 @@ def test_a_healthy_run_says_how_far_it_came(client: TestClient) -> None:
     assert "Healthy" in page
     assert re.search(r"Last step</dt><dd><strong>49<", page)
     assert re.search(r"The log covers</dt><dd><strong>50 min<", page)
+
+
+def test_a_file_that_is_no_log_is_told_of_once(client: TestClient) -> None:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, content in (("run.log", OOM.encode()), ("core.bin", bytes(range(256)) * 40)):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    taken = client.post("/api/v1/incidents?wait=60", content=packed.getvalue()).json()
+    page = client.get(f"/incidents/{taken['id']}").text
+    assert page.count("binary data, not a log") == 1
+    assert "Left out" not in page
+    assert "是二进制数据，不是日志" in client.get(f"/incidents/{taken['id']}?lang=zh").text
