@@ -36,6 +36,12 @@ def test_a_sound_draft_says_in_both_languages_what_it_would_say_of_its_example(c
     assert found.steps == (Text("Rewrite shard 3.", "重写分片 3。"),)
 
 
+def test_a_step_that_is_not_written_yet_is_not_shown(cache: Path) -> None:
+    found = checked(cache, steps=(DraftStep(),))
+    assert [problem.field for problem in found.problems] == ["step1_en"]
+    assert (found.says is not None, found.steps) == (True, ())
+
+
 def test_its_file_is_an_entry_without_problems(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "ourdata").mkdir()
     text = yaml_of(SOUND, checked(cache).says)

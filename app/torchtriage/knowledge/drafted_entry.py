@@ -168,7 +168,8 @@ def _said(entry: Entry, verdict: Verdict) -> DraftCheck:
     own = filled(case.says.zh, answer.values) if case.says.zh else None
     says = Text(filled(case.says.en, answer.values) or answer.says, own or "")
     both = zip_longest(answer.steps, chinese.steps)  # a slot that only one language fills leaves that step out
-    return DraftCheck((), says, tuple(Text(one.do if one else "", other.do if other else "") for one, other in both))
+    steps = (Text(one.do if one else "", other.do if other else "") for one, other in both)
+    return DraftCheck((), says, tuple(step for step in steps if step.en != LEFT))
 
 
 def _own_problems(draft: Draft, knowledge: KnowledgeBase, taken: Collection[str]) -> Iterator[FieldProblem]:

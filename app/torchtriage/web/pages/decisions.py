@@ -13,6 +13,7 @@ from torchtriage.storage.decisions import SCORED, DecisionFilter
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.pages.groups import Choice
 from torchtriage.web.pages.language import language
+from torchtriage.web.pages.list_items import IncidentItem, rows_of
 from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.urls import address, value
 
@@ -23,11 +24,12 @@ _GRADES = ("", "right", "wrong", "unknown", "waiting")
 
 @dataclass(frozen=True, slots=True)
 class DecisionLine:
-    """A decision with what it says in the reader's language."""
+    """A decision with what it says in the reader's language, and its incident; None where that is gone."""
 
     record: DecisionRecord
     what: str
     reason: str
+    about: IncidentItem | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,14 @@ def show(request: Request, service: ServiceDep) -> Response:
     grade = asked if asked in _GRADES else ""
     wanted = DecisionFilter(grade=grade or None)
     found = decisions.list_decisions(service, wanted, _AT_ONCE, value(request, "cursor") or None)
+    rows = rows_of(request, service, [record.incident for record in found.items if record.incident])
     scores = tuple(score for score in decisions.score(service) if score.count)
     page = DecisionsPage(
         items=tuple(
-            DecisionLine(record, what(record.decision, lang), reason(record.decision, lang)) for record in found.items
+            DecisionLine(
+                record, what(record.decision, lang), reason(record.decision, lang), rows.get(record.incident or "")
+            )
+            for record in found.items
         ),
         scores=scores,
         latest=min(SCORED, sum(score.count for score in scores)),
