@@ -22,6 +22,7 @@ SITE = "/home/ada/miniconda3/envs/fit/lib/python3.11/site-packages"
         ),
         ("wd = cfg['optim']['wd']", "KeyError", "'wd'", {"operand": "cfg['optim']['wd']", "collection": "cfg['optim']"}),
         ("return self.names[label]", "KeyError", "17", {"collection": "self.names", "index": "label", "key": "17"}),
+        ("ids = [[names[int(t)]] for t in text[:, 3]]", "KeyError", "6491", {"collection": "names", "index": "int(t)"}),
         ("ids = batch.pop('ids')", "KeyError", "'ids'", {"collection": "batch", "key": "ids"}),
         ("box = boxes[i + 1]", "IndexError", "list index out of range", {"collection": "boxes", "index": "i + 1"}),
         ("size = meta['size']", "TypeError", "'NoneType' object is not subscriptable", {"operand": "meta", "index": "'size'"}),

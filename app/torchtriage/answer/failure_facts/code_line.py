@@ -194,6 +194,8 @@ def _key(statement: Statement, found: re.Match[str]) -> Found:
     nodes = _subscripts(statement)
     same = [node for node in nodes if isinstance(node.slice, ast.Constant) and repr(node.slice.value) == key]
     others = [node for node in nodes if not isinstance(node.slice, ast.Constant)]
+    if len(others) > 1:  # text[:, 3] is a tensor's: a dict has no slices
+        others = [node for node in others if not _is_sliced(node)] or others
     chosen = same or others
     told = {"key": key.strip("'\""), "collection": _only(statement, (node.value for node in chosen))}
     if not chosen:  # batch.pop("ids")
@@ -203,6 +205,11 @@ def _key(statement: Statement, found: re.Match[str]) -> Found:
         "operand": _only(statement, chosen),
         "index": None if same else _only(statement, (node.slice for node in chosen)),
     }
+
+
+def _is_sliced(node: ast.Subscript) -> bool:
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return any(isinstance(part, ast.Slice) for part in parts)
 
 
 def _index(statement: Statement, found: re.Match[str]) -> Found:
