@@ -96,9 +96,9 @@ def test_what_was_found_with_other_knowledge_is_no_longer_offered(service: Servi
     jobs = RetriageJobs(learned)
     jobs.start_preview("ann", [incident])
     jobs.wait()
-    assert jobs.progress.stage is Stage.FOUND
+    found = jobs.progress
     learned.knowledge = service.knowledge  # as after an undo
-    assert jobs.progress.stage is Stage.OUTDATED
+    assert (found.stage, jobs.progress.stage) == (Stage.FOUND, Stage.OUTDATED)
     with pytest.raises(Outdated):
         jobs.apply("ann")
     jobs.look_again("bob")
