@@ -21,7 +21,8 @@ router = APIRouter()
 _PAGES = (("/", "nav_triage"), ("/incidents", "nav_incidents"), ("/groups", "nav_groups"),
           ("/unexplained", "nav_unexplained"), ("/dashboard", "nav_dashboard"), ("/hosts", "nav_hosts"),
           ("/knowledge", "nav_knowledge"), ("/decisions", "decisions_title"), ("/drafts", "drafts_title"),
-          ("/alerts", "alerts_title"), ("/connect", "nav_connect"), ("/docs", "nav_api"))  # fmt: skip
+          ("/alerts", "alerts_title"), ("/connect", "nav_connect"), ("/guides", "guides_title"),
+          ("/docs", "nav_api"))  # fmt: skip
 _MOST = 6  # of a kind
 _NUMBER = lazy_regex(r"#?(\d{1,18})")
 _NAME = lazy_regex(r"[\w.@-]{2,80}")
