@@ -104,3 +104,26 @@ CalledProcessError: Command '['/usr/bin/gcc', 'main.c', '-lcuda']' returned non-
 """
     found = facts(engine, text)
     assert (found["library"], found["library_frame"]) == ("triton", "triton/runtime/build.py:50")
+
+
+def test_a_cell_of_a_notebook_is_a_place_and_no_file(engine: Engine) -> None:
+    found = facts(
+        engine,
+        """step 1 loss 0.5
+---------------------------------------------------------------------------
+ValueError                                Traceback (most recent call last)
+Cell In[4], line 2
+      1 net = build()
+----> 2 fit(net)
+
+File ~/seg/train.py:31, in fit(net)
+     30 def fit(net):
+---> 31     raise ValueError("bad")
+
+ValueError: bad
+""",
+    )
+    assert found["where"] == "~/seg/train.py:31"
+    assert found["caller"] == "<cell 4>:2"
+    assert found["file"] == "~/seg/train.py"
+    assert "script" not in found
