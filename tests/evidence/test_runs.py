@@ -120,7 +120,7 @@ def test_a_file_that_is_left_out_is_listed_with_the_reason(engine: Engine, tmp_p
     verdict = triaged(engine, tmp_path)
     left = {source.file: source.note for source in verdict.run.sources if source.taken_for == "unread"}
     assert set(left) == {"nccl_trace_rank_99", "weights.bin", "nccl_trace_rank_98"}
-    assert left["nccl_trace_rank_98"] == "binary data, not a log"
+    assert left["nccl_trace_rank_98"] == "a pickle, but no dump of the flight recorder"
     assert "more than plain values" in str(left["nccl_trace_rank_99"])
     assert verdict.run.suspect_ranks == (bad,)
     assert any("nccl_trace_rank_99" in warning for warning in verdict.warnings)
