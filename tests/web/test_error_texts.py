@@ -63,6 +63,8 @@ def test_what_differs_is_filled_in() -> None:
     assert problem_text("zh", "group 4 is merged into group 17") == "分组 4 已并入分组 17"
     assert problem_text("zh", "run.gz: a broken archive: it ends in the middle") == "run.gz：压缩包不完整，中途结束"
     assert problem_text("zh", "weights.bin: binary data, not a log") == "weights.bin：是二进制数据，不是日志"
+    pickled = problem_text("zh", "a.pkl: a pickle, but no dump of the flight recorder")
+    assert pickled == "a.pkl：是 pickle 文件，但不是 flight recorder 的 dump"
 
 
 def test_an_unknown_message_stays_as_it_is() -> None:
