@@ -59,7 +59,7 @@ class Settings:
     data_dir: Path = field(
         metadata={
             "parse": value_parsers.path,
-            "sentence": "The folder for everything that is kept: database, logs, running uploads.",
+            "sentence": "The folder for all stored data: database, logs, unfinished uploads.",
         }
     )
     database_url: str = option(
@@ -70,12 +70,13 @@ class Settings:
     blob_url: str = option(
         "",
         value_parsers.blob_url,
-        "Where logs are kept: a folder or `s3://BUCKET/PREFIX`. Default: `logs` in the data folder.",
+        "Where logs are stored: a folder or `s3://BUCKET/PREFIX`. Default: `logs` in the data folder.",
     )
     knowledge_dirs: tuple[Path, ...] = option(
         (),
         value_parsers.paths,
-        "More folders of entries, separated by `:`; an entry here replaces the built-in one of the same id.",
+        "More folders of entries, separated by `:`; an entry in one of them replaces the built-in entry with "
+        "the same id.",
     )
     max_log_bytes: int = option(20 * 2**30, value_parsers.size, "The largest log accepted, after decompression.")
     retention_days: int = option(
@@ -86,7 +87,7 @@ class Settings:
     workers: int = option(
         2,
         value_parsers.number(0, 64),
-        "How many processes triage logs; 0 triages in the threads of the service itself.",
+        "How many processes triage logs; 0: threads of the service itself triage them.",
     )
     serve_triages: bool = option(
         True,
@@ -135,7 +136,7 @@ class Settings:
     public_url: str = option(
         "",
         value_parsers.url("http://", "https://"),
-        "The URL under which people reach the page. Default: host and port.",
+        "The URL at which people reach the web page. Default: host and port.",
     )
     slack_webhook_url: str = option(
         "", value_parsers.url("https://", "http://"), "A Slack incoming webhook that receives alerts.", secret=True
@@ -178,7 +179,7 @@ class Settings:
     webhook_url: str = option(
         "", value_parsers.url("https://", "http://"), "A URL that receives alerts as JSON.", secret=True
     )
-    webhook_secret: str = option("", str.strip, "The key that signs those requests.", secret=True)
+    webhook_secret: str = option("", str.strip, "The key that signs these requests.", secret=True)
     smtp_url: str = option(
         "",
         value_parsers.smtp_url,
@@ -192,7 +193,7 @@ class Settings:
     apprise_urls: tuple[str, ...] = option(
         (),
         value_parsers.words,
-        "Apprise URLs of other places, separated by blanks (needs the extra `apprise`).",
+        "Apprise URLs of other services that receive alerts, separated by spaces (needs the extra `apprise`).",
         secret=True,
     )
     alertmanager_url: str = option(
@@ -202,19 +203,19 @@ class Settings:
         secret=True,
     )
     alertmanager_user: str = option(
-        "", str.strip, "The user of its basic authentication; empty: the token is a bearer token."
+        "", str.strip, "The user for basic authentication at Alertmanager; empty: the token is a bearer token."
     )
     alertmanager_token: str = option("", str.strip, "The password of that user, or a bearer token.", secret=True)
     alertmanager_hours: int = option(
-        24, value_parsers.number(1, 8760), "Hours for which an alert fires after the group's latest incident."
+        24, value_parsers.number(1, 8760), "How many hours an alert fires after the group's latest incident."
     )
     alertmanager_labels: tuple[tuple[str, str], ...] = option(
         (("severity", "warning"),),
         value_parsers.labels,
-        "Labels of every alert there, such as `severity=warning,team=ml`.",
+        "The labels of every alert in Alertmanager, such as `severity=warning,team=ml`.",
     )
     github_repo: str = option(
-        "", value_parsers.repository, "The GitHub repository in which groups get issues, as `OWNER/NAME`."
+        "", value_parsers.repository, "The GitHub repository in which issues are created for groups, as `OWNER/NAME`."
     )
     github_token: str = option(
         "", str.strip, "The GitHub token that reads and writes the issues of that repository.", secret=True
@@ -225,12 +226,14 @@ class Settings:
         "The base URL of GitHub's REST API; `https://HOST/api/v3` for GitHub Enterprise Server.",
     )
     jira_url: str = option(
-        "", value_parsers.url("https://", "http://"), "The Jira site in which groups get issues: Cloud or Data Center."
+        "",
+        value_parsers.url("https://", "http://"),
+        "The URL of the Jira site (Cloud or Data Center) in which issues are created for groups.",
     )
     jira_project: str = option("", str.strip, "The key of the Jira project.")
-    jira_type: str = option("Bug", str.strip, "The issue type of those issues in Jira.")
+    jira_type: str = option("Bug", str.strip, "The type of the issues in Jira.")
     jira_done: str = option(
-        "", str.strip, "The status to which Jira moves an issue that is closed. Default: the first that counts as done."
+        "", str.strip, "The status that closes an issue in Jira. Default: the first one in the category Done."
     )
     jira_user: str = option(
         "", str.strip, "The e-mail address of the account of a Jira Cloud API token; empty for Data Center."
@@ -241,14 +244,14 @@ class Settings:
     issues: str = option(
         "asked",
         value_parsers.one_of("asked", "new"),
-        "`asked`: a group gets an issue when somebody asks for it on its page, or a routing rule says so. "
-        "`new`: each new group gets one.",
+        "`asked`: create an issue for a group only on request on its page or by a routing rule. `new`: create "
+        "one for each new group.",
     )
     routes_file: Path | None = option(  # noqa: RUF009  as the ones around it
         None, value_parsers.path, "A TOML file of routing rules for alerts."
     )
     links_file: Path | None = option(  # noqa: RUF009  as the ones around it
-        None, value_parsers.path, "A TOML file of links from incidents to logs and metrics elsewhere."
+        None, value_parsers.path, "A TOML file of links from incidents to logs and metrics in other systems."
     )
     alert_language: str = option(
         "en", value_parsers.one_of("en", "zh"), "The language of alerts and of replies in chats."
@@ -256,7 +259,8 @@ class Settings:
     join_seconds: int = option(
         2700,
         value_parsers.number(0, 86400),
-        "Seconds after the first report of a run in which the reports of its other nodes join that incident; 0: never.",
+        "How many seconds after the first report of a run the reports of its other nodes still join that "
+        "incident; 0: never.",
     )
     alert_unexplained: bool = option(True, value_parsers.yes_or_no, "Whether unexplained failures are alerted too.")
     alert_counts: tuple[int, ...] = option(
@@ -270,56 +274,62 @@ class Settings:
     otlp_silent_seconds: int = option(
         600,
         value_parsers.number(1, 86400),
-        "Seconds without a log record after which an OpenTelemetry job becomes a provisional incident.",
+        "After this many seconds without a log record, an OpenTelemetry job becomes a provisional incident.",
     )
     otlp_end_seconds: int = option(
-        3600, value_parsers.number(1, 7 * 86400), "Seconds without a log record after which the job counts as ended."
+        3600,
+        value_parsers.number(1, 7 * 86400),
+        "After this many seconds without a log record, an OpenTelemetry job counts as ended.",
     )
     otlp_job_bytes: int = option(
         64 * 2**20,
         value_parsers.size,
-        "Limit for the log of one job; its beginning and its latest lines are kept.",
+        "The size limit for the log of one OpenTelemetry job; its beginning and its latest lines are kept.",
     )
-    otlp_total_bytes: int = option(2 * 2**30, value_parsers.size, "Limit for the gathered logs of all jobs together.")
+    otlp_total_bytes: int = option(
+        2 * 2**30, value_parsers.size, "The size limit for the logs of all OpenTelemetry jobs together."
+    )
     otlp_endpoint: str = option(
         "",
         value_parsers.url("https://", "http://"),
-        "The OTLP/HTTP endpoint that receives incidents as log records, and metrics; `/v1/logs` and `/v1/metrics` are "
-        "added.",
+        "The OTLP/HTTP endpoint to which incidents are sent as log records, and metrics; `/v1/logs` and "
+        "`/v1/metrics` are appended.",
         secret=True,
     )
     otlp_headers: tuple[tuple[str, str], ...] = option(
         (),
         value_parsers.headers,
-        "The headers of these requests, written as in OTEL_EXPORTER_OTLP_HEADERS: `NAME=VALUE,NAME=VALUE`.",
+        "The headers of these requests, in the format of OTEL_EXPORTER_OTLP_HEADERS: `NAME=VALUE,NAME=VALUE`.",
         secret=True,
     )
-    otlp_metrics: bool = option(True, value_parsers.yes_or_no, "`no`: only log records are sent there, and no metrics.")
+    otlp_metrics: bool = option(
+        True, value_parsers.yes_or_no, "Whether metrics are sent to this endpoint too. `no`: only log records."
+    )
     mlflow_url: str = option(
         "",
         value_parsers.url("https://", "http://"),
-        "The MLflow tracking server on whose runs failures are tagged, where a log names its run.",
+        "The MLflow tracking server. If a failed run's log shows its MLflow run, that run is tagged with the verdict.",
     )
     mlflow_user: str = option(
-        "", str.strip, "The user of its basic authentication; empty: the token is a bearer token."
+        "", str.strip, "The user for basic authentication at this server; empty: the token is a bearer token."
     )
     mlflow_token: str = option(
-        "", str.strip, "The password of that user, or a bearer token, which may edit runs.", secret=True
+        "", str.strip, "The password of that user, or a bearer token. It needs permission to edit runs.", secret=True
     )
     mlflow_hosts: tuple[str, ...] = option(
-        (), value_parsers.hosts, "Other host names of that server, separated by commas, as logs may print them."
+        (), value_parsers.hosts, "Other host names of this server that logs may show, separated by commas."
     )
     wandb_url: str = option(
         "",
         value_parsers.url("https://", "http://"),
-        "The W&B API on whose runs failures are tagged, where a log shows the run's page: `https://api.wandb.ai`, or "
-        "your own server.",
+        "The W&B API: `https://api.wandb.ai`, or your own server. If a failed run's log shows its W&B page, "
+        "that run is tagged with the verdict.",
     )
     wandb_token: str = option(
-        "", str.strip, "An API key of W&B, best that of a service account, which may edit runs.", secret=True
+        "", str.strip, "A W&B API key with permission to edit runs, preferably of a service account.", secret=True
     )
     wandb_hosts: tuple[str, ...] = option(
-        (), value_parsers.hosts, "Other host names of W&B's pages, separated by commas, as logs may print them."
+        (), value_parsers.hosts, "Other host names of W&B pages that logs may show, separated by commas."
     )
     decisions: str = option(
         "dry-run",
