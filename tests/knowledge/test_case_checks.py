@@ -119,6 +119,7 @@ DO = "en: 'Fill tube {tube} before the next run.'"
          "the condition holds for any text and fills no slot", "says: {en: 'Tube"),
         ("_pump)\\b'}", "_pump)(?=x)'}", "RE2 refuses", "    when: {frames"),
         ("(?P<tube>", "(?P<Tube>", "the group 'Tube' fills no slot", "    sign: "),
+        ("(?P<tube>", "(?P<where>", "a group named 'where' hides the fact of that name", "- id: empty"),
         ("- id: burst\n", "- id: empty\n", "has a case 'empty' twice", "- id: burst\n".strip()),
     ],
 )  # fmt: skip

@@ -20,6 +20,8 @@ from torchtriage.matching.patterns import refused_by_re2
 
 # Whole lines of code or words of people: no command can hold them.
 SENTENCES = frozenset({"code", "caller_code", "library_code", "message", "warning"})
+# What the engine itself tells of the place of a failure.
+_OF_PLACE = ("code", "where", "caller_code", "library_code", "library_frame")
 _VERSION_FACT = lazy_regex(r"[a-z][a-z_]*_version")
 SAYS_WORDS, STEP_WORDS = 35, 20  # the most of a sentence, and of a step; code in backticks is one word
 LEFT = "TODO"  # what a new entry or case still has to say
@@ -202,6 +204,8 @@ def _slots(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tuple[Pl
                     yield (*place, lang), f"nothing fills the slot {{{name}}}"
             for name in _NO_SLOT.findall(template):
                 yield (*place, lang), f"{name} is not a slot: a slot has only small letters and _"
+    for name in sorted({*groups_of(case), *(captured for captured, _ in entry.capture)}.intersection(_OF_PLACE)):
+        yield ("id",), f"a group named {name!r} hides the fact of that name: give it another name"
     for number, step in enumerate(case.steps):
         for name in sorted(slots(step.run or "")):
             at: Place = ("do", number, "run")
