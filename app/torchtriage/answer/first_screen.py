@@ -40,7 +40,7 @@ def first_screen(verdict: Verdict, lang: Language) -> FirstScreen:
         frame=frame,
         why=root.evidence[0] if root.evidence else None,
         steps=answer.steps[:MOST_STEPS] if answer else (),
-        retry="elsewhere" if action.advice == "retry-elsewhere" else action.retry,
+        retry=action.retry_word,
         because=action.reason,
         exclusion=action.exclusion,
         sure=root.confidence if root.entry else None,

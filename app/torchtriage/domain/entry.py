@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
+from torchtriage.domain.retry import retry_word
 from torchtriage.domain.vocabulary import Vocabulary
 
 Language = Literal["en", "zh"]
@@ -106,6 +107,11 @@ class Advice:
     retry: str
     exclude_hosts: bool = False
     shown_by: str | None = None
+
+    @property
+    def retry_word(self) -> str:
+        """What each page says of a retry: yes, no, once or elsewhere."""
+        return retry_word(self.retry, self.advice)
 
 
 @dataclass(frozen=True)

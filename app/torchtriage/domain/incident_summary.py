@@ -34,8 +34,8 @@ class AnswerSummary:
 
 @dataclass(frozen=True, slots=True)
 class IncidentSummary:
-    """An incident as a row of a list. `failure` says why there is no verdict where `state` is failed; `advice` is as in
-    Action; `group_owner` is who took the group."""
+    """An incident as a row of a list. `failure` says why there is no verdict where `state` is failed; `retry` is the
+    word of Action for a retry; `group_owner` is who took the group."""
 
     id: str
     state: State
@@ -44,7 +44,7 @@ class IncidentSummary:
     outcome: str | None = None
     root: RootSummary | None = None
     answer: AnswerSummary | None = None
-    advice: str | None = None
+    retry: str | None = None
     gpu_hours_lost: float | None = None
     group: GroupMark | None = None
     group_owner: str | None = None
@@ -65,7 +65,7 @@ def summary_of(incident: Incident) -> IncidentSummary:
         if root
         else None,
         answer=AnswerSummary(answer.case, answer.says, answer.values) if answer else None,
-        advice=verdict.action.advice if verdict else None,
+        retry=verdict.action.retry_word if verdict else None,
         gpu_hours_lost=incident.gpu_hours_lost,
         group=incident.group,
         failure=incident.failure,

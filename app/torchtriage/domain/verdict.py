@@ -14,6 +14,7 @@ from torchtriage.domain.fact import Fact
 from torchtriage.domain.host import exclusion
 from torchtriage.domain.json_form import Scalar, fields_form
 from torchtriage.domain.rank_set import RankSet
+from torchtriage.domain.retry import retry_word
 
 Outcome = Literal["explained", "unexplained", "healthy", "inconclusive"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -224,6 +225,11 @@ class Action:
     advice: str
     exclude_hosts: tuple[str, ...]
     reason: str
+
+    @property
+    def retry_word(self) -> str:
+        """What each page and chat says of a retry: yes, no, once or elsewhere."""
+        return retry_word(self.retry, self.advice)
 
     @property
     def exclusion(self) -> str:

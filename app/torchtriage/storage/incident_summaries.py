@@ -16,6 +16,7 @@ from torchtriage.domain.group import GroupMark, GroupStatus
 from torchtriage.domain.incident import IncidentFilter, Job, State
 from torchtriage.domain.incident_summary import AnswerSummary, IncidentSummary, RootSummary
 from torchtriage.domain.json_form import from_json_form
+from torchtriage.domain.retry import retry_word
 from torchtriage.errors import DamagedJson
 from torchtriage.storage import incident_list
 from torchtriage.storage.incidents import DAMAGED
@@ -28,7 +29,6 @@ _COLUMNS = (
     IncidentRow.received_at,
     IncidentRow.job,
     IncidentRow.outcome,
-    IncidentRow.advice,
     IncidentRow.gpu_hours,
     IncidentRow.failure,
     IncidentRow.verdict,
@@ -69,7 +69,7 @@ def _summary(row: Row[Any]) -> IncidentSummary:
         "group_owner": row.owner,
     }
     verdict = row.verdict or {}
-    root, answer = verdict.get("root_cause"), verdict.get("answer")
+    root, answer, action = (verdict.get(part) for part in ("root_cause", "answer", "action"))
     try:
         return IncidentSummary(
             state=State(row.state),
@@ -77,7 +77,7 @@ def _summary(row: Row[Any]) -> IncidentSummary:
             outcome=row.outcome,
             root=from_json_form(RootSummary, root) if root is not None else None,
             answer=from_json_form(AnswerSummary, answer) if answer is not None else None,
-            advice=row.advice,
+            retry=retry_word(action["retry"], action["advice"]) if action else None,
             failure=row.failure,
             **common,
         )

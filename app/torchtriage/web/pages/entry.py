@@ -141,7 +141,7 @@ def _case(case: Case, lang: Language) -> CaseItem:
         says=shown_open(case.says.in_(lang)),
         unknown=shown_open(case.unknown.in_(lang)) if case.unknown else None,
         steps=tuple(shown_open(step.do.in_(lang)) for step in case.steps),
-        retry=case.action.retry if case.action else None,
+        retry=case.action.retry_word if case.action else None,
         source=case.source,
         example=case.example,
         pack=case.pack,

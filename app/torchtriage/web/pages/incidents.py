@@ -39,7 +39,7 @@ OURS: dict[str, tuple[str, ...]] = {
     "retry": ("any", "retry", "retry-elsewhere", "fix-first"),
     "feedback": ("right", "wrong"),
 }
-_WORDS = {"state": "kind_", "owner": "owner_of_", "retry": "again_", "feedback": "said_"}
+_WORDS = {"state": "kind_", "owner": "owner_of_", "retry": "advised_", "feedback": "said_"}
 _AT_ONCE = 50
 _NUMBER = lazy_regex(r"#(\d{1,18})")
 _SAID = ("saved", "removed", "deleted", "right", "wrong", "nothing")  # what can have been done before

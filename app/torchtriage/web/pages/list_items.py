@@ -24,7 +24,7 @@ from torchtriage.web.pages.language import language
 class IncidentItem:
     """`kind` is the outcome, or the state where there is no verdict; `title` is None where the kind says all; `says` is
     what happened in a sentence, where that tells more than the title, else `detail` the line that shows it. `retry` is
-    the advice, `owner` who must act, by the cause, and `taken_by` who took the group."""
+    the word for it, as on the incident's page, `owner` who must act, by the cause, `taken_by` who took the group."""
 
     id: str
     kind: str
@@ -108,7 +108,7 @@ def _incident(row: IncidentSummary, knowledge: KnowledgeBase, lang: Language) ->
         received_at=row.received_at,
         count=row.group.count if row.group else 0,
         group=row.group.id if row.group else None,
-        retry=row.advice if root and row.advice != "none" else None,
+        retry=row.retry if root else None,
         owner=entry.owner if entry else root.owner if root else None,
         taken_by=row.group_owner,
         gpu_hours_lost=row.gpu_hours_lost,
