@@ -452,6 +452,12 @@ def test_the_unexplained_come_with_their_line_and_a_draft(client: TestClient, se
     assert 'value="new.widget-error"' in draft
     assert "WidgetError: gear &lt;b&gt;jammed&lt;/b&gt;" in draft
     assert client.get("/drafts/new?group=999").status_code == 404
+    assert "Not listed here" not in page
+    client.post(f"/groups/{address[1].rpartition('=')[2]}", data={"status": "ignored"})
+    page = client.get("/unexplained").text
+    assert "jammed" not in page
+    assert "ignored groups: 1 (incidents: 1)" in page
+    assert 'href="/groups?outcome=unexplained&amp;status=ignored"' in page
 
 
 def test_the_dashboard_counts_what_failed(client: TestClient, service: Service) -> None:

@@ -67,6 +67,12 @@ def list_groups(service: Service, wanted: GroupFilter, limit: int = 50, cursor: 
         return groups.listed(session, wanted, limit, cursor)
 
 
+def count_by_status(service: Service, outcome: str) -> dict[GroupStatus, tuple[int, int]]:
+    """-> of each status how many groups of this outcome have it, and how many incidents are in them."""
+    with service.database.reading() as session:
+        return groups.by_status(session, outcome)
+
+
 def trends(service: Service, group_ids: Sequence[str], days: int) -> dict[str, list[int]]:
     """-> for each group how many incidents came on each of the last so many days (UTC), today the last."""
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -53,6 +53,13 @@ def listed(session: Session, wanted: GroupFilter, limit: int, cursor: str | None
     return Page(tuple(map(_group, page.items)), page.next, page.previous)
 
 
+def by_status(session: Session, outcome: str) -> dict[GroupStatus, tuple[int, int]]:
+    """-> of each status how many groups of this outcome have it, and how many incidents are in them."""
+    query = select(GroupRow.status, func.count(), func.sum(GroupRow.count))
+    query = query.where(*_conditions(GroupFilter(outcome=outcome))).group_by(GroupRow.status)
+    return {GroupStatus(status): (int(groups), int(count)) for status, groups, count in session.execute(query)}
+
+
 def like(session: Session, group: Group, most: int) -> list[Group]:
     """-> other groups of the same entry, or of no entry either, the latest seen first."""
     same = GroupFilter(entry=group.entry, outcome=None if group.entry else group.outcome)

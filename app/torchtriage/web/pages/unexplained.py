@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from torchtriage.domain.group import GroupFilter, GroupOrder, GroupStatus
 from torchtriage.domain.incident import Incident
-from torchtriage.services.groups import latest_incidents, list_groups
+from torchtriage.services.groups import count_by_status, latest_incidents, list_groups
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.pages.groups import ORDERS, Choice
 from torchtriage.web.pages.language import language
@@ -33,10 +33,12 @@ class UnexplainedGroup:
 
 @dataclass(frozen=True, slots=True)
 class UnexplainedPage:
-    """`older` and `newer` are addresses."""
+    """`older` and `newer` are addresses; `left_out` are the groups that are not listed: their status, how many there
+    are, and how many incidents are in them."""
 
     items: tuple[UnexplainedGroup, ...]
     orders: tuple[Choice, ...]
+    left_out: tuple[tuple[str, int, int], ...]
     older: str | None
     newer: str | None
 
@@ -56,6 +58,11 @@ def unexplained(request: Request, service: ServiceDep) -> Response:
             for group in found.items
         ),
         orders=tuple(Choice(name, address("/unexplained", {"sort": name}), name == order.value) for name in ORDERS),
+        left_out=tuple(
+            (status.value, *counts)
+            for status, counts in count_by_status(service, "unexplained").items()
+            if status is not GroupStatus.OPEN
+        ),
         older=address("/unexplained", asked | {"cursor": found.next}) if found.next else None,
         newer=address("/unexplained", asked | {"cursor": found.previous}) if found.previous else None,
     )
