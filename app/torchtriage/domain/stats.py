@@ -107,8 +107,12 @@ class RetrySuccess:
     other: int = 0
 
     @property
+    def heard(self) -> int:
+        return self.healthy + self.same + self.other
+
+    @property
     def unknown(self) -> int:
-        return self.looked_at - self.healthy - self.same - self.other
+        return self.looked_at - self.heard
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,20 @@ from torchtriage.lazy_regex import lazy_regex
 _NUMBERED = lazy_regex(r"(.*?)(\d+)")
 
 
-def commands(hosts: Iterable[str]) -> dict[str, str]:
-    """-> the commands by what they are for; empty where no host has a name that can be pasted."""
+def commands(hosts: Iterable[str], scheduler: str | None = None) -> dict[str, str]:
+    """-> the commands by what they are for, that of the scheduler first; empty where no host has a name that can be
+    pasted."""
+    first = "kubectl" if scheduler == "kubernetes" else "scontrol"
     names = sorted(set(filter(host_name, hosts)))
     if not names:
         return {}
     folded = shlex.quote(hostlist(names))  # brackets are the shell's too
-    return {
-        "sbatch": f"--exclude={folded}",
+    told = {
         "scontrol": f'scontrol update NodeName={folded} State=DRAIN Reason="hardware failures (torchtriage)"',
+        "sbatch": f"--exclude={folded}",
         "kubectl": f"kubectl cordon {' '.join(names)}",
     }
+    return {name: told[name] for name in sorted(told, key=lambda name: name != first)}
 
 
 def hostlist(names: Iterable[str]) -> str:
