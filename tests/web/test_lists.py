@@ -493,10 +493,26 @@ def test_hosts_tell_what_failed_on_them(client: TestClient, service: Service) ->
     assert 'href="/hosts/gpu-7"' in page
     host = client.get("/hosts/gpu-7").text
     assert "State=DRAIN" in host
+    assert host.index("Slurm, for all jobs:") < host.index("--exclude=gpu-7") < host.index("kubectl cordon")
     assert len(rows(host)) == 2
     assert "Failures per day, last 30 days" in host
     assert 'href="/incidents?host=gpu-7&amp;day=' in host
     assert client.get("/hosts/nowhere").status_code == 404
+    given(service, ECC, cluster="green", scheduler="kubernetes")
+    host = client.get("/hosts/gpu-7").text
+    assert host.index("kubectl cordon") < host.index("State=DRAIN")
+
+
+def test_of_a_hosts_causes_its_own_faults_come_first(client: TestClient, service: Service) -> None:
+    for at in range(2):
+        given(service, f"Nov 16 10:00:0{at} gpu-7 kernel: Out of memory: Killed process 4711 (python)\n")
+    given(service, ECC)
+    page = client.get("/hosts").text
+    causes = re.findall(r"/incidents\?host=gpu-7&amp;entry=([\w.-]+)", page)
+    assert causes[0] == "xid.48"
+    assert len(causes) == 2
+    assert '<td class="n"' in page
+    assert 'class="n bad"' not in page  # of three failures none is more than chance
 
 
 def test_hosts_begin_with_those_that_fail_more_than_chance(client: TestClient, service: Service) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from functools import partial
@@ -11,7 +11,9 @@ from fastapi import APIRouter, Request, Response
 
 from torchtriage.answer.localized_verdict import title_of
 from torchtriage.domain.dashboard import Chart
+from torchtriage.domain.entry import Entry, KnowledgeBase
 from torchtriage.domain.incident import IncidentFilter
+from torchtriage.domain.incident_summary import IncidentSummary
 from torchtriage.domain.json_form import fields_form
 from torchtriage.domain.stats import HostRecord, StatsFilter, UnlikelyHost
 from torchtriage.services import stats
@@ -31,15 +33,17 @@ from torchtriage.web.pages.urls import address, value
 router = APIRouter()
 _MOST = 200
 _RECENT = 25
+_CAUSES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class HostsPage:
     """`full`: there may be more hosts than are shown. `latest`: causes and jobs are told of so many failures of a host;
-    None where that is all of them. `unlikely`: those of the `compared` hosts, whatever their names, that fail more
-    often than chance, by name. `titles` are the entries' in the reader's language."""
+    None where that is all of them. `causes` are few of each host. `unlikely`: those of the `compared` hosts, whatever
+    their names, that fail more often than chance, by name. `titles` are the entries' in the reader's language."""
 
     items: tuple[HostRecord, ...]
+    causes: dict[str, list[tuple[str, int]]]
     full: bool
     latest: int | None
     unlikely: dict[str, UnlikelyHost]
@@ -80,6 +84,7 @@ def hosts(request: Request, service: ServiceDep) -> Response:
     kept = {"cluster": wanted.cluster or "", "host": wanted.host or ""}
     page = HostsPage(
         items=tuple(found),
+        causes={one.host: _causes(one, service.knowledge)[:_CAUSES] for one in found},
         full=len(found) == _MOST,
         latest=max((one.looked_at for one in found if one.looked_at < one.count), default=None),
         unlikely={one.failures.host: one for one in unlikely},
@@ -115,12 +120,27 @@ def host(request: Request, service: ServiceDep, host: str) -> Response:
         unlikely=next((one for one in unlikely if one.failures.host == host), None),
         compared=compared,
         titles=_titles(request, service, [record]),
-        drain=commands([host]) if record.hardware else {},
+        drain=commands([host], _scheduler(within.items)) if record.hardware else {},
         incidents=incident_items(within.items, service.knowledge, language(request)),
         older=address("", {"cursor": within.next}) if within.next else None,
         newer=address("", {"cursor": within.previous}) if within.previous else None,
     )
     return render(request, "host.html", page)
+
+
+def _scheduler(incidents: Iterable[IncidentSummary]) -> str | None:
+    """-> that of the latest job that tells it."""
+    return next((one.job.scheduler for one in incidents if one.job.scheduler), None)
+
+
+def _causes(record: HostRecord, knowledge: KnowledgeBase) -> list[tuple[str, int]]:
+    """-> the causes and how often each failed the host: those that are a fault of hosts first."""
+    own = {entry for entry in record.entries if _is_host_fault(knowledge.entries.get(entry))}
+    return sorted(record.entries.items(), key=lambda cause: cause[0] not in own)
+
+
+def _is_host_fault(entry: Entry | None) -> bool:
+    return entry is not None and entry.action.exclude_hosts
 
 
 def _of_day(host: str, day: str, _: str) -> str:
