@@ -60,7 +60,7 @@ def show(request: Request, service: ServiceDep) -> Response:
             DecisionLine(
                 record, what(record.decision, lang), reason(record.decision, lang), rows.get(record.incident or "")
             )
-            for record in found.items
+            for record in sorted(found.items, key=lambda record: record.at, reverse=True)
         ),
         scores=scores,
         latest=min(SCORED, sum(score.count for score in scores)),
