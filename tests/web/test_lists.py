@@ -422,11 +422,11 @@ def test_groups_are_merged_and_split_and_both_are_undone(client: TestClient, ser
     page = client.get(f"/groups/{first}").text
     assert re.search(rf'name="other" value="{other}"', page)
     merged = client.post(f"/groups/{first}/merge", data={"other": other})
-    assert f"Merged: #{other}." in merged.text
+    assert f"Merged: group {other}." in merged.text
     assert group_of(client, made[2]) == first
     led = client.get(f"/groups/{other}")
     assert led.url.path == f"/groups/{first}"
-    assert f"Group #{other} was merged into this one." in led.text
+    assert f"Group {other} was merged into this one." in led.text
     client.post(f"/groups/{first}/unmerge", data={"other": other})
     assert group_of(client, made[2]) == other
     split = client.post(f"/groups/{first}/split", data={"part": "cluster=green"})
