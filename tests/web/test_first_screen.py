@@ -104,6 +104,22 @@ def test_chats_and_the_client_tell_the_same(client: TestClient, name: str) -> No
     assert all(host in shown for host in incident.verdict.action.exclude_hosts)
 
 
+def test_a_rank_that_never_arrived_has_no_time(client: TestClient) -> None:
+    log = Path(__file__).parents[2] / "app/torchtriage/web/samples/stuck.log"
+    number = handed_in(client, log.read_bytes())
+    incident = read_incident(cast(Service, client.app.state.service), number)  # type: ignore[attr-defined]
+    assert incident.verdict is not None
+    assert incident.root_cause is not None
+    assert incident.root_cause.time is not None  # of those who waited for it
+    assert first_screen(incident.verdict, "en").where == ("rank 3",)
+    page = client.get(f"/incidents/{number}?lang=en").text
+    cell = page.split("Failed first", 1)[1].split("Will a retry help?", 1)[0]
+    assert "09:12" not in cell
+    assert "6 more like it:" in page
+    never = page.split("<b>Never arrived</b>", 1)[1].split("</li>", 1)[0]
+    assert "×" not in never
+
+
 def test_a_link_in_the_first_screen_leads_to_what_stands_behind_it(client: TestClient) -> None:
     page = client.get(f"/incidents/{handed_in(client, LOGS['known'])}?lang=en").text
     first, behind = page.split('class="actions"', 1)

@@ -35,7 +35,7 @@ def first_screen(verdict: Verdict, lang: Language) -> FirstScreen:
     frame = values.get("where") or values.get("library_frame")
     return FirstScreen(
         what=answer.says if answer and answer.says else root.title,
-        where=_where(root, seen_on, frame, chinese),
+        where=_where(root, seen_on, None if verdict.never_arrived else root.time, frame, chinese),
         seen_on=seen_on,
         frame=frame,
         why=root.evidence[0] if root.evidence else None,
@@ -48,10 +48,10 @@ def first_screen(verdict: Verdict, lang: Language) -> FirstScreen:
     )
 
 
-def _where(root: RootCause, seen_on: str | None, frame: str | None, chinese: bool) -> tuple[str, ...]:
+def _where(root: RootCause, seen_on: str | None, time: str | None, frame: str | None, chinese: bool) -> tuple[str, ...]:
     """-> rank or the ranks that show it, host, time, the user's line of code; who else to look at."""
     rank = f"rank {root.rank}" if root.rank is not None else _of_ranks(_SEEN, seen_on, chinese) if seen_on else ""
-    parts = [rank, root.host or "", log_time(root.time) or "", frame or ""]
+    parts = [rank, root.host or "", log_time(time) or "", frame or ""]
     parts.append(_of_ranks(_FIRST, root.suspects, chinese) if root.suspects else "")
     return tuple(part for part in parts if part)
 

@@ -396,6 +396,13 @@ class Verdict:
     answer: Answer | None = None
     provisional: bool = False
 
+    @property
+    def never_arrived(self) -> bool:
+        """Whether the others waited in vain for the rank of the root cause: its time is then that of their reports."""
+        rank = self.root_cause.rank if self.root_cause else None
+        gone = (mark.ranks for mark in self.timeline if mark.kind == "missing" and mark.time is None)
+        return rank is not None and any(rank in ranks for ranks in gone)
+
     def as_dict(self) -> dict[str, Any]:
         """The verdict as plain lists, dicts and scalars."""
         return fields_form(self)
