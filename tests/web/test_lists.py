@@ -156,6 +156,11 @@ def test_rows_tell_what_happened_to_whom_and_when(client: TestClient, service: S
     for told in ("The GPU ran out of memory", "night", "ann", ">No<", "code author", "the storage team",
                  ">8.0<", "just now", f"#{incident}"):  # fmt: skip
         assert told in row[0], told
+    given(service, UNKNOWN.format("WidgetError", "gear"))  # no entry names it
+    given(service, ECC)
+    page = client.get("/incidents").text
+    assert re.findall(r'<span class="retry-(\w+)">([^<]+)</span>', page) == [
+        ("elsewhere", "Other hosts"), ("once", "Once"), ("no", "No")]  # fmt: skip
     assert re.search(r'<time datetime="[^"]+" data-ago title="\d{4}-\d\d-\d\d \d\d:\d\d UTC">', row[0])
     assert "刚刚" in client.get("/incidents?lang=zh").text
 
