@@ -88,8 +88,9 @@ def test_areas_have_names_and_those_of_own_entries_their_ids(with_own: TestClien
 
 def test_a_step_says_for_which_words_it_is_meant(with_own: TestClient) -> None:
     page = with_own.get("/knowledge/cuda.oom").text
-    assert "if the log says <code" in page
-    assert ">of memory</code> or <code" in page
+    assert "if the log says, for example, <code" in page
+    assert ">of memory</code>" in page
+    assert "if the log says <code" in page  # where no example says it
     assert "or 1 more</span></span>: No</span>" in with_own.get("/knowledge/nccl.ib").text
 
 
@@ -117,6 +118,9 @@ def test_the_cases_of_an_entry_are_listed_with_their_examples(client: TestClient
 
 def test_a_command_names_what_it_needs_as_a_place(client: TestClient) -> None:
     page = client.get("/knowledge/cuda.oom").text
-    assert "export ALLOC_VARIABLE=expandable_segments:True" in page
-    commands = re.findall(r'class="command"><code translate="no">(.*?)</code>', page, re.DOTALL)
+    without_button = '>export <mark class="put-in">ALLOC_VARIABLE</mark>=expandable_segments:True</code><span'
+    assert without_button in page
+    assert "Fill in the marked part" in page
+    assert "nvidia-smi</code><button" in page
+    commands = re.findall(r'class="command(?: open)?"><code translate="no">(.*?)</code>', page, re.DOTALL)
     assert not any("{alloc_variable}" in command for command in commands)

@@ -6,7 +6,7 @@ from tests.built_in import built_in_knowledge
 from torchtriage.domain.entry import Sign
 from torchtriage.matching.sign_alignment import align
 from torchtriage.web.pages.alignment_marks import Mark, marks
-from torchtriage.web.pages.sign_descriptions import in_words, signs_in_words
+from torchtriage.web.pages.sign_descriptions import Said, in_words, said, signs_in_words
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,12 @@ from torchtriage.web.pages.sign_descriptions import in_words, signs_in_words
 )  # fmt: skip
 def test_a_regex_is_told_in_words(pattern: str, words: tuple[str, ...]) -> None:
     assert in_words(pattern) == words
+
+
+def test_a_regex_is_told_by_the_words_of_an_example() -> None:
+    pattern = r"(?i)process \d+ has ([2-9]|[1-9]\d+) GiB|never (seen|said)"
+    assert said(pattern, ["Other", "Process 51 has 40 GiB in use"]) == Said(("Process 51 has 40 GiB",), shown=True)
+    assert said(pattern, ["Other"]) == Said(("process … has … GiB", "never (seen / said)"), shown=False)
 
 
 def test_every_sign_of_the_knowledge_base_has_words() -> None:

@@ -35,6 +35,7 @@ _HOST_LISTS = frozenset({"nodes"})
 _EXPRESSION = lazy_regex(r"\w[\w.]{0,80}(?:\[[\w. +*-]{1,40}\])?(?: ?[-+*,] ?\w[\w.]{0,80}){0,4}", re.ASCII)
 _LONGEST_PATH = 1024  # characters
 _PLACE = lazy_regex(r"\{([a-z_]+)\}")
+_OPEN_PLACE = lazy_regex(r"\{([a-z_]+)\}|<[a-z][\w .-]*>")  # with what an entry itself leaves to the reader
 # Inside of these a quoted word would end the quotes; what is in a comment is no word.
 _QUOTED = lazy_regex(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?<!\S)#[^\n]*")
 # What these are given is read by a shell once more, without the quotes that the first one took off.
@@ -74,6 +75,16 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 def general(text: str, captured: Iterable[str] = ()) -> str:
     """-> a command or a sentence as an entry shows it to anyone: `{host}` is HOST, and so is what it has `captured`."""
     return filled(text, {name: name.upper() for name in captured})
+
+
+def general_parts(text: str, captured: Iterable[str] = ()) -> tuple[tuple[str, bool], ...]:
+    """-> what `general` gives in pieces, and of each whether the reader has to put something else in its place."""
+    known = _UNTOLD | {name: name.upper() for name in captured}
+    parts, done = [], 0
+    for place in (found for found in _OPEN_PLACE.finditer(text) if not found[1] or found[1] in known):
+        parts += [(text[done : place.start()], False), (known.get(place[1] or "", place[0]), True)]
+        done = place.end()
+    return tuple(part for part in [*parts, (text[done:], False)] if part[0])
 
 
 def is_plain(text: str) -> bool:

@@ -61,9 +61,11 @@ class CaseItem:
 
 @dataclass(frozen=True, slots=True)
 class EntryPage:
-    """`trend` is of the last `days`; `few` says that too few people spoke for a share."""
+    """`trend` is of the last `days`; `few` says that too few people spoke for a share; `samples` are messages that the
+    entry or a case of it was proved with."""
 
     entry: Entry
+    samples: tuple[str, ...]
     cases: tuple[CaseItem, ...]
     signs: tuple[tuple[SignPart, ...], ...]
     related: Related
@@ -96,6 +98,7 @@ def entry(request: Request, service: ServiceDep, entry_id: str) -> Response:
     history = entry_history(service, found.id, _DAYS)
     page = EntryPage(
         entry=found,
+        samples=found.match_examples + tuple(case.example for case in found.cases if case.example),
         cases=tuple(_case(case, lang) for case in found.cases),
         signs=signs_in_words(found),
         related=related(found, service.knowledge),

@@ -12,7 +12,7 @@ from fastapi import Request, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
-from torchtriage.answer.commands import general
+from torchtriage.answer.commands import general, general_parts
 from torchtriage.answer.inconclusive import title_of as inconclusive_title
 from torchtriage.domain.access import ANYONE
 from torchtriage.domain.entry import Language
@@ -25,7 +25,7 @@ from torchtriage.web.pages.compression import small_page
 from torchtriage.web.pages.error_texts import problem_text
 from torchtriage.web.pages.language import language, remember
 from torchtriage.web.pages.relative_time import ago, zoned
-from torchtriage.web.pages.sign_descriptions import in_words
+from torchtriage.web.pages.sign_descriptions import in_words, said
 from torchtriage.web.pages.theme import THEMES, address_of, theme_of
 from torchtriage.web.pages.translations import area_name, word
 
@@ -82,8 +82,13 @@ def environment() -> Environment:
         "moment": sanitize.moment,
     }
     made.filters |= {"thousands": lambda number: f"{number:,}", "iso": lambda at: at.isoformat()}
-    made.filters |= {"log_time": log_time, "general": general, "coloured": sanitize.coloured}
-    made.filters |= {"coded": sanitize.coded, "in_words": in_words}
+    made.filters |= {
+        "log_time": log_time,
+        "general": general,
+        "general_parts": general_parts,
+        "coloured": sanitize.coloured,
+    }
+    made.filters |= {"coded": sanitize.coded, "in_words": in_words, "said": said}
     made.filters |= {"marks": marks}
     made.filters |= {"duration": sanitize.duration, "hours": sanitize.hours, "percent": sanitize.percent}
     made.filters |= {"zoned": zoned, "inconclusive_title": inconclusive_title}

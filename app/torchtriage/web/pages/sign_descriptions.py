@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchtriage.domain.entry import Entry, Sign
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.linear_regex import linear_regex
 from torchtriage.matching.sign_alignment import alternatives
 
 OPEN = "…"  # any text
@@ -42,6 +44,29 @@ def in_words(pattern: str) -> tuple[str, ...]:
     ways = alternatives(_FLAGS.sub("", pattern))
     told = (_tidy("".join(map(_token, way))) for way in ways)
     return tuple(dict.fromkeys(way for way in told if way.strip(OPEN)))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a regex looks for, for people: words of an example where one has them (`shown`), else its own words."""
+
+    words: tuple[str, ...]
+    shown: bool
+
+
+def said(pattern: str, examples: Sequence[str]) -> Said:
+    """-> what a message says that the regex finds: the examples' own words, each alternative's once."""
+    flags = "".join(_FLAGS.findall(pattern))
+    ways = ("".join(way) for way in alternatives(_FLAGS.sub("", pattern)))
+    found = (_found(flags + way, examples) for way in ways)
+    shown = tuple(dict.fromkeys(words for words in found if words))
+    return Said(shown or in_words(pattern), bool(shown))
+
+
+def _found(pattern: str, examples: Sequence[str]) -> str:
+    """-> the words of the first example that holds them; nothing where none does."""
+    hits = map(linear_regex(pattern).search, examples)
+    return next((" ".join(hit[0].split()) for hit in hits if hit and hit[0].strip()), "")
 
 
 def _part(sign: Sign) -> SignPart:
