@@ -95,7 +95,7 @@ def test_from_unexplained_to_explained_and_back(page: Page, live_server: LiveSer
     page.reload()
     page.get_by_role("button", name="Approve and use it").click(timeout=PATIENCE)
     page.get_by_text("Approved by anyone").wait_for(timeout=PATIENCE)
-    page.get_by_role("button", name="Preview re-triage (1)").click()
+    page.get_by_role("button", name="Preview the re-run (1)").click()
     page.wait_for_url(re.compile("/retriage$"))
     page.get_by_role("button", name="Apply the changes (1)").click(timeout=PATIENCE)
     page.get_by_text("1 verdicts changed").wait_for(timeout=PATIENCE)

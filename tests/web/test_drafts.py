@@ -159,7 +159,7 @@ def test_a_draft_is_tracked_approved_retriaged_and_undone(client: TestClient) ->
     finished(client, "1")
     page = moved(client, "approve")
     assert "It is in use." in page
-    assert "Preview re-triage (1)" in page
+    assert "Preview the re-run (1)" in page
     assert "<fieldset disabled>" in page
     assert SOUND.title_en in client.get(f"/knowledge/{SOUND.entry}").text
     assert (
@@ -342,7 +342,7 @@ def test_stored_answers_follow_a_case_that_is_added_and_taken_back(client: TestC
     client.post("/drafts", data=CASE | {"action": "save", "incident": incident.rpartition("/")[2]})
     client.post("/drafts/1/back-test", data={"action": "start"})
     finished(client, "1")
-    assert "Preview re-triage (1)" in moved(client, "approve")
+    assert "Preview the re-run (1)" in moved(client, "approve")
     page = retriaged(client)
     assert "1 incidents checked: 1 would change" in page
     assert "Of these, 1 keep their cause and get another case" in page
@@ -351,12 +351,12 @@ def test_stored_answers_follow_a_case_that_is_added_and_taken_back(client: TestC
     assert cells == [(case, f"storage.output-path/{case}") for case in both]
     assert CASE["says_en"] in client.get(incident).text
     assert CASE["says_en"] not in client.get(unlike).text
-    assert "Preview re-triage (1)" in (undone := moved(client, "undo"))
+    assert "Preview the re-run (1)" in (undone := moved(client, "undo"))
     assert 'aria-current="step">Draft' in undone
     assert re.findall(r"#case-([^\"]+)\"", retriaged(client)) == [*reversed(both)]
     assert CASE["says_en"] not in client.get(incident).text
     assert client.get(f"/api/v1{incident}").json()["verdict"]["answer"]["case"] == "exists-race"
-    assert "Preview re-triage" not in client.get("/drafts/1").text
+    assert "Preview the re-run" not in client.get("/drafts/1").text
     assert client.post("/drafts/1/retriage").status_code == 400
     told = client.get("/api/v1/changes", params={"subject": "draft 1"}).json()["items"]
     assert [change["action"] for change in told] == ["take back", "approve", "create"]

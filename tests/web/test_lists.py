@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import update
 
 from tests.storage import values
 from tests.web.logs import OOM
@@ -26,6 +27,7 @@ from torchtriage.services.service import Service
 from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
 from torchtriage.storage import incident_list, incidents
+from torchtriage.storage.tables import IncidentRow
 from torchtriage.web.app import create_app
 
 BROWSER = {"accept": "text/html,application/xhtml+xml", "sec-fetch-site": "same-origin"}
@@ -314,9 +316,15 @@ def test_a_retriage_looks_first_and_changes_when_it_is_told_to(client: TestClien
     assert (retriage_jobs.progress.looked_at, retriage_jobs.progress.found) == (2, 0)
     assert "2 incidents checked: 0 would change" in client.get("/retriage").text
     assert client.post("/retriage", data={"action": "discard"}).status_code == 200
-    assert client.get("/retriage").text.count("No retriage is running") == 1
+    assert client.get("/retriage").text.count("No re-run in progress") == 1
     assert client.post("/retriage", data={"action": "apply"}).status_code == 400
     assert client.post("/retriage", data={"action": "sing"}).status_code == 400
+    assert "All stored verdicts come from the current knowledge base" in client.get("/retriage").text
+    with service.database.transaction() as session:
+        session.execute(update(IncidentRow).where(IncidentRow.number == int(made[0])).values(knowledge="older"))
+    assert retriage_jobs.older == 1
+    for address in ("/retriage", "/settings"):
+        assert "Re-run triage (1)" in client.get(address).text
     client.post("/retriage/all")
     retriage_jobs.wait()
     assert client.post("/retriage", data={"action": "apply"}).status_code == 200
@@ -539,7 +547,7 @@ def test_empty_lists_say_what_to_do_first(client: TestClient) -> None:
     drafts, alerts = client.get("/drafts").text, client.get("/alerts").text
     assert drafts.count("<li>") >= 4
     assert '<a class="button" href="/unexplained">' in drafts
-    assert '<a class="button" href="/connect?from=slack">' in alerts
+    assert '<a class="main" href="/connect?from=slack">' in alerts
 
 
 def test_a_token_is_shown_once_and_revoked(client: TestClient, service: Service) -> None:

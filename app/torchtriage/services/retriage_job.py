@@ -19,7 +19,7 @@ from torchtriage.domain.json_form import fields_form, from_json_form
 from torchtriage.errors import BadInput, TriageError
 from torchtriage.services.retriage import Difference, Retriage
 from torchtriage.services.service import Service
-from torchtriage.storage import retriage_job
+from torchtriage.storage import retriage_job, retriage_reads
 from torchtriage.storage.database import StorageUnavailable
 from torchtriage.storage.retriage_job import Noted
 
@@ -91,6 +91,12 @@ class RetriageJobs:
     def progress(self) -> Progress:
         with self._service.database.reading() as session:
             return self._told(retriage_job.read(session))
+
+    @property
+    def older(self) -> int:
+        """How many incidents a look at all of them would begin with: their verdict is of other knowledge."""
+        with self._service.database.reading() as session:
+            return retriage_reads.count_of_other_knowledge(session, self._service.knowledge_version)
 
     def start_preview(self, by: str, incident_ids: Sequence[str] = ()) -> None:
         """Begins to look at these incidents, or at all whose verdict is of other knowledge. Raises Busy."""

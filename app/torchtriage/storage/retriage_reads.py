@@ -67,6 +67,13 @@ def of_other_knowledge(session: Session, knowledge: str, after: int, most: int) 
     return _kept(session, _OTHER, {"after": after, "of_knowledge": knowledge, "most": most})
 
 
+def count_of_other_knowledge(session: Session, knowledge: str) -> int:
+    """-> how many incidents have a verdict of other knowledge, or failed."""
+    other = _INCIDENTS.c.knowledge.is_distinct_from(knowledge)
+    counted = select(func.count()).select_from(_INCIDENTS).where(_INCIDENTS.c.state.in_(_ENDED), other)
+    return session.execute(counted).scalar_one()
+
+
 def triaged_after(session: Session, after: int, most: int) -> list[TriagedIncident]:
     """-> incidents above number `after` that have a verdict, in their order."""
     return _kept(session, _TRIAGED, {"after": after, "most": most})

@@ -35,6 +35,9 @@ def _line(change: Change, lang: Language) -> ChangeLine:
     did, thing = f"did_{change.action.replace(' ', '_')}", f"thing_{kind}"
     if isinstance(undone, str) and (undo := f"did_undo_{undone.replace(' ', '_')}") in catalogue():
         did = undo
+    told = change.detail.get("after")
+    if isinstance(told, dict) and (judged := f"{did}_{told.get('verdict')}") in catalogue():
+        did = judged
     return ChangeLine(
         change.at,
         change.by,

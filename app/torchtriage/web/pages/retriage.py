@@ -23,10 +23,12 @@ router = APIRouter()
 
 @dataclass(frozen=True, slots=True)
 class RetriagePage:
-    """How far it is; `left` counts the differences and failures that are not shown one by one; `rows` are the
-    incidents that are, and still there, `titles` those of the entries that are named."""
+    """How far it is; `older` counts the incidents whose verdict is of other knowledge, `left` the differences and
+    failures that are not shown one by one; `rows` are the incidents that are, and still there, `titles` those of the
+    entries that are named."""
 
     progress: Progress
+    older: int
     left: int
     rows: dict[str, IncidentItem]
     titles: dict[str, str]
@@ -41,7 +43,7 @@ def retriage(request: Request, service: ServiceDep, retriage_jobs: RetriageJobsD
     named = {entry for _, entry in keys if entry}
     titles = {entry: title_of(entry, service.knowledge, language(request)) or entry for entry in named}
     titles = {entry: title for entry, title in titles.items() if title != entry}  # without those that are gone
-    return render(request, "retriage.html", RetriagePage(progress, left, rows, titles))
+    return render(request, "retriage.html", RetriagePage(progress, retriage_jobs.older, left, rows, titles))
 
 
 @router.post("/retriage/all")

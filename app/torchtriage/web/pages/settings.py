@@ -57,8 +57,9 @@ class ChannelLine:
 class SettingsPage:
     """`alive` are the tokens that let somebody in, `ended` the others; `tested` is the channel that a test was sent to,
     with the problem if there was one; `folders` is what a look at the folders of knowledge found; `stage` is how far a
-    retriage is; `sentences` are the options' in the reader's language, by variable, where that is not English;
-    `held_back` says why incidents or logs are not removed that are due, by which of them it is."""
+    retriage is, `older` how many incidents it would look at; `sentences` are the options' in the reader's language, by
+    variable, where that is not English; `held_back` says why incidents or logs are not removed that are due, by which
+    of them it is."""
 
     about: About
     alive: tuple[Token, ...]
@@ -71,6 +72,7 @@ class SettingsPage:
     channels: tuple[ChannelLine, ...]
     changes: tuple[ChangeLine, ...]
     stage: str
+    older: int
     sentences: dict[str, str]
     made: Made | None = None
     tested: str = ""
@@ -157,6 +159,7 @@ def _page(
         channels=tuple(ChannelLine(name, known) for name, known in sorted(names.items())),
         changes=change_lines(access.changes(service.database, None, _CHANGES).items, language(request)),
         stage=retriage_jobs.progress.stage.value,
+        older=retriage_jobs.older,
         sentences=option_sentences() if language(request) == "zh" else {},
         made=made,
         tested=tested if tested in names else "",
