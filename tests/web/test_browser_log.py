@@ -133,7 +133,7 @@ def test_words_are_found_forwards_and_backwards(page: Page, log: str) -> None:
     page.locator("#L5437.focus mark").wait_for()
     assert page.locator("#L5437 mark").inner_text() == "waits at 5432"
     page.locator("#q").fill("out of memory")
-    page.get_by_role("button", name="Previous", exact=True).click()
+    page.get_by_role("button", name="Previous match", exact=True).click()
     page.locator(f"#L{LINES // 2 + 4}.focus").wait_for()
     page.keyboard.press("n")
     page.get_by_text("Continued from the beginning.").wait_for()
@@ -142,7 +142,7 @@ def test_words_are_found_forwards_and_backwards(page: Page, log: str) -> None:
     page.keyboard.press("Enter")
     page.get_by_text("No more matches.").wait_for()
     page.locator("#q").fill("waits at 7999 ")
-    page.get_by_role("button", name="Previous", exact=True).click()
+    page.get_by_role("button", name="Previous match", exact=True).click()
     page.get_by_text("Continued from the end.").wait_for()
     page.wait_for_url(re.compile(rf"#L{LINES + 4}$"))
 

@@ -16,7 +16,7 @@ from tests.services.logs import OUT_OF_MEMORY
 from tests.web.test_authentication import guarded, service_of, token  # noqa: F401 - a fixture
 from torchtriage.domain.access import Scope
 from torchtriage.services import tokens
-from torchtriage.web.pages.connect import _told
+from torchtriage.web.pages.connect import _told, is_loopback
 
 PEOPLE = {"accept": "text/html"}
 KINDS = ("slurm", "kubernetes", "ray", "skypilot", "airflow", "argo", "otel", "slack", "curl")
@@ -46,6 +46,15 @@ def test_every_kind_has_commands_with_the_address_in_both_languages(client: Test
     kubernetes = client.get("/connect?from=kubernetes").text
     assert 'href="/guides/kubernetes-jobs">Kubernetes' in kubernetes
     assert '<a href="/connect?from=slurm" aria-current="true">' in client.get("/connect?from=nobody").text
+
+
+def test_an_address_that_no_node_reaches_is_told(client: TestClient) -> None:
+    page = client.get("/connect").text
+    assert "hold http://127.0.0.1:8000, which no other machine reaches" in page
+    assert "TRIAGE_PUBLIC_URL" in page
+    assert "TRIAGE_PUBLIC_URL" in client.get("/connect?lang=zh").text
+    assert all(map(is_loopback, ("http://localhost:1", "http://[::1]:8000", "http://0.0.0.0:8000", "http://127.1.2.3")))
+    assert not any(map(is_loopback, ("https://triage.example.org", "http://10.0.0.7:8000", "http://[fd00::1]:8000")))
 
 
 def test_the_light_is_on_where_a_report_has_arrived(client: TestClient) -> None:

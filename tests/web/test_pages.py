@@ -185,6 +185,13 @@ def test_knowledge_is_browsed_by_area(client: TestClient) -> None:
     whole = client.get("/knowledge").text
     assert 'href="/knowledge?area=cuda"' in whole
     assert 'href="/knowledge/cuda.oom"' in whole
+    big, others = whole.split('<p class="areas">')[1:3]
+    assert len(re.findall("<a ", big)) == 10
+    assert len(re.findall(r"<a [^>]*area=", others)) > 20
+    for lang in ("en", "zh"):
+        page = client.get("/knowledge", headers={"Accept-Language": lang}).text
+        names = re.findall(r'<h2 id="[\w-]+">(.*?) <span class="quiet">', page)
+        assert names == sorted(names, key=str.casefold)
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])

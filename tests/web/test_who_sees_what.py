@@ -51,4 +51,6 @@ def test_an_unknown_entry_is_looked_for_in_the_knowledge_base(client: TestClient
     page = client.get("/knowledge/cuda.omm", headers=BROWSER).text
     assert '<form class="lost-find" action="/knowledge"' in page
     assert 'value="cuda.omm"' in page
-    assert '<form class="lost-find" action="/incidents"' in client.get("/nowhere", headers=BROWSER).text
+    page = client.get("/nowhere/to-be-found/", headers=BROWSER).text
+    assert '<form class="lost-find" action="/incidents"' in page
+    assert 'value="to-be-found"' in page

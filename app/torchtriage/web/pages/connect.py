@@ -8,8 +8,10 @@ import tomllib
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import JSONResponse
@@ -47,7 +49,7 @@ class Step:
 class ConnectPage:
     """`kind` is what reports come from; `more` are pages of docs/, by name and title; `report` is the newest from
     there, None where none has arrived. `guarded`: a token is needed; `secret` is one made just now, which nobody sees
-    again."""
+    again. `loopback` is the address in the commands where only this machine reaches it."""
 
     kind: str
     kinds: tuple[Choice, ...]
@@ -57,6 +59,7 @@ class ConnectPage:
     lit: frozenset[str]
     guarded: bool
     secret: str | None
+    loopback: str | None
 
 
 @router.get("/connect")
@@ -99,7 +102,18 @@ def _page(service: Service, lang: Language, kind: str, secret: str | None = None
         lit=frozenset(reports),
         guarded=guarded,
         secret=secret,
+        loopback=service.settings.base_url if is_loopback(service.settings.base_url) else None,
     )
+
+
+def is_loopback(url: str) -> bool:
+    """-> whether only the machine itself reaches an address, or it is none to reach at all, as 0.0.0.0."""
+    host = urlsplit(url).hostname or ""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified
 
 
 def _values(url: str, token: str | None) -> dict[str, str]:

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 from fastapi import APIRouter, Request, Response
 
 from torchtriage.domain.dashboard import Range
-from torchtriage.domain.entry import Entry, Kind
+from torchtriage.domain.entry import Entry, Kind, Language
 from torchtriage.knowledge.symptom_search import SearchIndex
 from torchtriage.services.dashboard import frequent_entries
 from torchtriage.web.dependencies import SearchDep, ServiceDep
+from torchtriage.web.pages.language import language
 from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.translations import area_name
 from torchtriage.web.pages.urls import address, value
 
 router = APIRouter()
 _FOUND, _SEARCHED = 15, 100
 _SEEN, _DAYS = 9, 30
+_BIGGEST = 10  # areas that are listed above the others
 OWNERS = ("user", "framework", "platform", "hardware")
 KINDS = tuple(kind.value for kind in Kind)
 
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """The entries of one area, by id, and the address of the list with only these."""
+    """The entries of one area, by id, and the address of the list with only these; `big`: it is one of the biggest."""
 
     name: str
     entries: tuple[Entry, ...]
     address: str
+    big: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgePage:
-    """The entries that fit by area, or those of them that answer `asked.q`, best first; `total` counts all entries.
+    """The entries that fit by area, in the order of the areas' names, or those of them that answer `asked.q`, best
+    first; `total` counts all entries.
 
     `seen`: the entries that explained most failures of the last `days`, and how many; empty where the list is narrowed.
     `owners` and `kinds` are the choices, with how many entries each has, and `area_names` all areas. `broken`: the
@@ -76,10 +81,13 @@ def knowledge(request: Request, service: ServiceDep, index: SearchDep) -> Respon
     names = ("q", "area", "owner", "kind")
     kept = {name: getattr(asked, name) for name in names}
     fitting = sorted(filter(asked.fits, entries.values()), key=lambda entry: entry.id)
-    areas = (
+    lang = language(request)
+    found = [
         Area(name, tuple(members), address("/knowledge", kept | {"area": name}))
         for name, members in groupby(fitting, key=lambda entry: entry.area)
-    )
+    ]
+    big = {area.name for area in sorted(found, key=lambda area: -len(area.entries))[:_BIGGEST]}
+    areas = sorted((replace(area, big=area.name in big) for area in found), key=lambda area: _by_name(lang, area.name))
     owners, kinds = Counter(e.owner for e in entries.values()), Counter(e.kind.value for e in entries.values())
     page = KnowledgePage(
         asked=asked,
@@ -90,11 +98,17 @@ def knowledge(request: Request, service: ServiceDep, index: SearchDep) -> Respon
         total=len(entries),
         owners={owner: owners[owner] for owner in OWNERS},
         kinds={kind: kinds[kind] for kind in KINDS},
-        area_names=dict(sorted(Counter(entry.area for entry in entries.values()).items())),
+        area_names=dict(
+            sorted(Counter(e.area for e in entries.values()).items(), key=lambda counted: _by_name(lang, counted[0]))
+        ),
         without_area=address("/knowledge", kept | {"area": ""}),
         broken=bool(service.folders.last.problems),
     )
     return render(request, "knowledge.html", page)
+
+
+def _by_name(lang: Language, area: str) -> str:
+    return area_name(lang, area).casefold()
 
 
 def _last(days: int) -> Range:

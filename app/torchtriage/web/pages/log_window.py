@@ -16,6 +16,7 @@ from torchtriage.web.pages.log_rows import Row, folded, rows, widest_rank
 
 _BEFORE = 12  # lines shown above the one that is asked for
 _LINES = 160
+_FITS = 60  # lines of a log that a page shows from its beginning to its end
 _EXCERPT = 40  # lines of a piece that is no page of its own
 _CHARACTERS = 24_000  # of a piece, so that long lines do not make the page heavy
 _MOST_FILES = 100  # to choose from
@@ -180,6 +181,8 @@ def _plain(
     first = focus if wanted.first is not None else max(1, focus - _BEFORE)
     if wanted.around is None and wanted.first is None and focus == file.lines:
         first = max(1, file.lines - count + 1)
+    if wanted.first is None and file.lines <= _FITS and file.bytes <= _CHARACTERS and count > _FITS:
+        return list(read_log(service, incident, 1, count, file.name)[1])
     lines = read_log(service, incident, first, count, file.name)[1]
     above = _light((line for line in reversed(lines) if line.line < focus), _CHARACTERS // 3, at_least=0)[::-1]
     left = _CHARACTERS - sum(len(line.text) for line in above)
