@@ -36,9 +36,14 @@ def test_the_page_has_every_route(client: TestClient) -> None:
     paths = client.get("/openapi.json").json()["paths"]
     page = client.get("/docs", headers=HTML)
     assert page.status_code == 200
+    text = page.text.replace("<wbr>", "")
     for path, methods in paths.items():
         for method in methods:
-            assert re.search(rf"<b [^>]*>{method.upper()}</b> {re.escape(path)}<", page.text)
+            assert re.search(rf"<b [^>]*>{method.upper()}</b> {re.escape(path)}<", text)
+    tags = re.findall(r'<a href="#[^"]+" translate="no">(.*?)</a>', text)
+    assert tags == sorted(tags, key=str.casefold)
+    assert "Incidents" in tags
+    assert "Authorization: Bearer $TORCHTRIAGE_TOKEN" in text.partition('class="tabs"')[0]
     assert '<a href="/docs">API</a>' in client.get("/", headers=HTML).text
 
 

@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from torchtriage.web.pages.guide_markdown import to_html
-from torchtriage.web.pages.guides import guide_names, guide_page, is_guide, listed
+from torchtriage.web.pages.guides import guide_names, guide_page, is_guide, listed, typed
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,6 +44,17 @@ def test_commands_can_be_copied_also_in_lists() -> None:
     text = "1. Start it:\n   ```sh\n   make serve <&\n   ```\n2. Look.\n"
     made = to_html(text, lambda address: address, lambda code: f"<button>{code}</button>")
     assert "<ol>\n<li>Start it:<button>make serve <&</button></li>" in made.html
+
+
+def test_of_a_session_only_the_commands_are_copied(client: TestClient) -> None:
+    assert typed("$ requeue 4711\njob requeued\n$ requeue 4712") == "requeue 4711\nrequeue 4712"
+    assert typed("srun $HOME/x") == ""
+    assert 'data-text="requeue-on-advice 4711\nrequeue-on-advice 4712"' in client.get("/guides/slurm").text
+
+
+def test_the_list_says_where_to_start(client: TestClient) -> None:
+    first = client.get("/guides").text.partition("Start here")[2].partition("guide-parts")[0]
+    assert re.findall(r'href="/guides/([\w-]+)"', first) == ["client", "ui", "operating"]
 
 
 def test_the_buttons_are_in_the_readers_language(client: TestClient) -> None:

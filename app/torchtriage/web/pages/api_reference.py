@@ -56,17 +56,19 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class ApiPage:
-    """The operations by their tag, in the order of the document."""
+    """The operations by their tag, in the order of the tags' names."""
 
     groups: dict[str, tuple[Operation, ...]]
     guarded: bool
+    base_url: str
 
 
 @router.get("/docs")
 def reference(request: Request, service: ServiceDep) -> Response:
     guarded = service.settings.auth != "none"
     found = operations(request.app.openapi(), service.settings.base_url, guarded)
-    return render(request, "api_reference.html", ApiPage(found, guarded))
+    by_name = dict(sorted(found.items(), key=lambda group: group[0].casefold()))
+    return render(request, "api_reference.html", ApiPage(by_name, guarded, service.settings.base_url))
 
 
 @router.get("/docs/try/{operation_id}")

@@ -25,6 +25,7 @@ _DOCS, _KNOWLEDGE = data_folder("docs"), data_folder("knowledge_base")
 _HOW_TO_WRITE = "knowledge-base"  # knowledge_base/README.md, the only page outside of docs/
 _NAME = re.compile(r"(?:decisions/)?[A-Za-z0-9][A-Za-z0-9-]*")
 _ENTRY = re.compile(r"\.\./knowledge_base/([a-z0-9-]+)/([a-z0-9-]+)\.yaml")
+_FIRST = ("client", "ui", "operating")
 _CONTENTS_FROM = 3  # headings, from which on a page has a list of them
 
 
@@ -48,8 +49,9 @@ class GuideLink:
 
 @dataclass(frozen=True, slots=True)
 class GuideList:
-    """All pages, in parts with a title each."""
+    """All pages, in parts with a title each, and those to read first."""
 
+    first: tuple[GuideLink, ...]
     parts: tuple[tuple[str, tuple[GuideLink, ...]], ...]
 
 
@@ -63,7 +65,8 @@ def guide_list(request: Request) -> Response:
         )
         for title, pages in ((title, pages.items()) for title, pages in listed())
     )
-    return render(request, "guides.html", GuideList(parts))
+    links = {link.name: link for _, pages in parts for link in pages}
+    return render(request, "guides.html", GuideList(tuple(links[name] for name in _FIRST), parts))
 
 
 @router.get("/guides/{name:path}")
@@ -81,7 +84,16 @@ def guide(request: Request, name: str) -> Response:
 def guide_page(name: str, lang: Language) -> Rendered:
     """-> the page of that name, which is there. Its text is English; only its buttons have a language."""
     parts = environment().get_template("parts.html").make_module({"t": partial(word, lang), "lang": lang})
-    return to_html(_file(name).read_text("utf-8"), partial(_address, name), parts.command)  # type: ignore[attr-defined]
+
+    def command(text: str) -> str:
+        return str(parts.command(text, typed(text)))  # type: ignore[attr-defined]
+
+    return to_html(_file(name).read_text("utf-8"), partial(_address, name), command)
+
+
+def typed(transcript: str) -> str:
+    """-> the commands of a session in a shell, without prompts and output; nothing where a text has no prompt."""
+    return "\n".join(line[2:] for line in transcript.splitlines() if line.startswith("$ "))
 
 
 @cache
