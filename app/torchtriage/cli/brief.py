@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = subparsers.add_parser(
         "brief",
-        help="print what a person or language model needs in order to judge a log",
+        help="summarize a log with its evidence, for people and language models",
         description="Print the verdict on each log with the facts and lines behind it, as Markdown of at most --tokens "
         "tokens, whatever the size of the log. Secrets are removed. Needs no server and no model.",
     )
@@ -34,7 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="a log, a folder of logs, or a .gz, .zst, .tar.gz or .zip file; - reads standard input (default)",
     )
     parser.add_argument(
-        "--tokens", type=tokens, default=TOKENS, metavar="N", help=f"the most tokens of each brief ({TOKENS})"
+        "--tokens", type=tokens, default=TOKENS, metavar="N", help=f"maximum number of tokens of each brief ({TOKENS})"
     )
     parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the output (en)")
     add_quiet(parser)

@@ -29,32 +29,37 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "decide",
         help="decide whether to restart a failed job",
-        description="Decide what to do about a failed attempt of a job: stop, restart, restart-excluding (hosts), "
-        "restart-from-checkpoint or wait. Several LOGs are attempts of the job, oldest first; the last one is decided "
-        "about. Needs no server.",
+        description="Decide what to do after a failed attempt of a job: stop, restart, restart-excluding (hosts),\n"
+        "restart-from-checkpoint or wait. Several LOGs are attempts of the job, oldest first; the decision is about\n"
+        "the last one. Needs no server.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("paths", nargs="*", metavar="LOG", help="as for triage; - reads standard input (default)")
     parser.add_argument(
-        "--attempt", type=_count, metavar="N", help="the attempt of the last LOG, from 0 (as many as are known before)"
+        "paths", nargs="*", metavar="LOG", help="logs, as for `triage`; - reads standard input (default)"
+    )
+    parser.add_argument(
+        "--attempt",
+        type=_count,
+        metavar="N",
+        help="number of the attempt of the last LOG, from 0 (the number of known earlier attempts)",
     )
     parser.add_argument(
         "--history",
         metavar="FILE",
-        help="attempts before the first LOG: a JSON list, or lines as --json prints them",
+        help="file with the attempts before the first LOG: a JSON list, or lines printed by --json",
     )
     parser.add_argument(
         "--job-exit-code",
         type=int,
         metavar="N",
-        help="the exit code of the job: a log that tells of no failure counts as failed unless it is 0",
+        help="the exit code of the job; unless it is 0, a log that shows no failure counts as failed",
     )
     from torchtriage.cli.decision_report import add_policy
 
     add_policy(parser)
     parser.add_argument("--json", action="store_true", help="print the decision as one line of JSON")
-    parser.add_argument("--exit-code", action="store_true", help="exit with 10, 11 or 14, see below")
+    parser.add_argument("--exit-code", action="store_true", help="exit with 10, 11 or 14 (see below)")
     parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the output (en)")
     add_quiet(parser)
     parser.set_defaults(run=run)

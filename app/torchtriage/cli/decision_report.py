@@ -42,7 +42,7 @@ def decision_lines(decision: Decision, lang: Language) -> list[str]:
 def add_policy(parser: argparse.ArgumentParser) -> None:
     """The option that names the policy."""
     parser.add_argument(
-        "--policy", metavar="FILE", help=f"the policy, in YAML; what it leaves out is as built in (${SETTING})"
+        "--policy", metavar="FILE", help=f"the policy, in YAML; options not set in it keep their defaults (${SETTING})"
     )
 
 

@@ -38,9 +38,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "its claims below the verdict, each with the line that it rests on. A claim whose line does not say that is "
         "struck out. Known kinds of secrets are removed first.",
     )
-    parser.add_argument("path", metavar="LOG", help="a log, as `brief` takes it; - reads standard input")
+    parser.add_argument("path", metavar="LOG", help="a log, as for `brief`; - reads standard input")
     parser.add_argument(
-        "--tokens", type=tokens, default=TOKENS, metavar="N", help=f"the most tokens of the brief ({TOKENS})"
+        "--tokens", type=tokens, default=TOKENS, metavar="N", help=f"maximum number of tokens of the brief ({TOKENS})"
     )
     parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the output (en)")
     add_quiet(parser)

@@ -31,21 +31,38 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Search, show, check and extend the knowledge base.",
     )
     commands = parser.add_subparsers(dest="kb_command", metavar="COMMAND", required=True)
-    check = commands.add_parser("check", help="prove every entry and case by its own examples")
+    check = commands.add_parser(
+        "check",
+        help="test every entry and case with its own examples",
+        description="Test the knowledge base, including the folders of TRIAGE_KNOWLEDGE_DIRS: every entry and case "
+        "must match its own examples and print the expected sentences. Prints one line per problem, and exits with "
+        "status 1 if there are any.",
+    )
     check.add_argument(
         "entries",
         metavar="ENTRY",
         nargs="*",
-        help="only these entries; prints what their cases say about their examples",
+        help="test only these entries, and print the answers of their cases to their examples",
     )
     check.add_argument(
-        "--accept", action="store_true", help="write what the cases of ENTRY say about their examples into expect"
+        "--accept", action="store_true", help="write the answers of the cases of ENTRY to their examples into `expect`"
     )
-    check.add_argument("--unproved", action="store_true", help="list the signs that no example of their entry shows")
-    show = commands.add_parser("show", help="show one entry")
+    check.add_argument("--unproved", action="store_true", help="list the signs that no example of their entry matches")
+    show = commands.add_parser(
+        "show",
+        help="show one entry",
+        description="Show one entry: its cases, causes, fixes, checks, prevention, signs and references.",
+    )
     show.add_argument("entry", metavar="ENTRY", help="id of an entry, such as cuda.oom")
-    search = commands.add_parser("search", help="find entries by symptom, in English or Chinese")
-    search.add_argument("query", metavar="QUERY", nargs="+", help="words that describe what happens")
+    search = commands.add_parser(
+        "search",
+        help="find entries by symptom, in English or Chinese",
+        description="Search the entries by symptom, in English or Chinese. Prints score, id and title of the "
+        "closest ones, best first.",
+    )
+    search.add_argument(
+        "query", metavar="QUERY", nargs="+", help="words that describe the symptom, or part of the error message"
+    )
     for command in (show, search):
         command.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the output (en)")
     for command, function in ((check, _check), (show, _show), (search, _search)):

@@ -16,13 +16,18 @@ if TYPE_CHECKING:
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    new = subparsers.add_parser("new", help="start a new case, in a new entry or in one that exists")
-    new.add_argument("entry", metavar="ENTRY", help="id of the entry, new or not: AREA.NAME")
-    new.add_argument("--case", metavar="ID", help="id of the case, such as shard-is-empty; made from LOG if not given")
-    new.add_argument(
-        "--from", dest="log", metavar="LOG", help="take sign, facts and example from the failure in this log"
+    new = subparsers.add_parser(
+        "new",
+        help="create a case, in a new or an existing entry",
+        description="Create a case, in a new or an existing entry, in the last folder of TRIAGE_KNOWLEDGE_DIRS. "
+        "Prints the file and the line to edit: replace each TODO there, then run `torchtriage kb check ENTRY`.",
     )
-    new.add_argument("--line", type=int, metavar="N", help="take this line of LOG instead")
+    new.add_argument("entry", metavar="ENTRY", help="id of a new or an existing entry: AREA.NAME")
+    new.add_argument("--case", metavar="ID", help="id of the case, such as shard-is-empty (derived from LOG)")
+    new.add_argument(
+        "--from", dest="log", metavar="LOG", help="use the failure in this log for sign, facts and example"
+    )
+    new.add_argument("--line", type=int, metavar="N", help="use this line of LOG instead of the failure")
     new.add_argument("--json", action="store_true", help="print JSON")
     new.set_defaults(run=run)
 

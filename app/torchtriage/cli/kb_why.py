@@ -19,8 +19,13 @@ _MARKS = {"matched": "{}", "found": "{}", "different": "[{}]", "missing": "[{}]"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser("why", help="explain why an entry did or did not match a log")
-    parser.add_argument("entry", metavar="ENTRY", help="id of an entry")
+    parser = subparsers.add_parser(
+        "why",
+        help="explain why an entry did or did not match a log",
+        description="Explain why an entry did or did not match a log: which of its cases and signs matched, and where "
+        "the closest other signs stopped matching.",
+    )
+    parser.add_argument("entry", metavar="ENTRY", help="id of an entry, such as cuda.oom")
     parser.add_argument("log", metavar="LOG", type=Path, help="the log")
     parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the output (en)")
     parser.add_argument("--json", action="store_true", help="print JSON with all signs")

@@ -1,4 +1,4 @@
-"""`torchtriage retriage`: triages stored logs again with today's knowledge."""
+"""`torchtriage retriage`: triages stored logs again with the current knowledge base."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _MAX_LISTED = 50  # differences that are printed one by one
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = subparsers.add_parser(
         "retriage",
-        help="triage stored logs again with today's knowledge",
-        description="Triage stored logs again with today's knowledge. Shows what changes and asks first on a terminal.",
+        help="triage stored logs again with the current knowledge base",
+        description="Triage stored logs again with the current knowledge base. Shows what changes, and asks first on a "
+        "terminal.",
     )
     parser.add_argument("--dry-run", action="store_true", help="only show what would change")
     parser.add_argument("--yes", action="store_true", help="apply changes without asking")

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from torchtriage.reading.sources import Run
 
 _EPILOG = """\
-The command sees TORCHTRIAGE_ATTEMPT, and after a restart TORCHTRIAGE_CHECKPOINT and
-TORCHTRIAGE_EXCLUDE_HOSTS, where there is something to say. The exit status is the command's own.
+The environment of the command has TORCHTRIAGE_ATTEMPT, and after a restart TORCHTRIAGE_CHECKPOINT and
+TORCHTRIAGE_EXCLUDE_HOSTS, if a checkpoint or hosts to exclude are known. The exit status is the
+status of the command.
 """
 _DRY_RUN = ("dry run: the command is not started again", "试运行：不会重新启动命令")
 _OTHER_HOST = (
@@ -43,24 +44,24 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "run",
         usage="torchtriage run [options] -- COMMAND [ARGUMENT…]",
-        help="run a command, and start it again when a restart can help",
-        description="Run a command. Its output passes through unchanged. When it fails, print why, decide by the "
-        "policy, and start it again if the decision is a restart. Needs no server.",
+        help="run a command, and restart it if a restart can help",
+        description="Run a command. Its output passes through unchanged. If it fails, print why, decide by the\n"
+        "policy, and start it again if the decision is to restart. Needs no server.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     from torchtriage.cli.decision_report import add_policy
 
     add_policy(parser)
-    parser.add_argument("--restarts", type=int, metavar="N", help="restart N times at most (as the policy says)")
-    parser.add_argument("--dry-run", action="store_true", help="decide and say so, but do not start the command again")
+    parser.add_argument("--restarts", type=int, metavar="N", help="restart at most N times (as set in the policy)")
+    parser.add_argument("--dry-run", action="store_true", help="print the decision, but do not start the command again")
     parser.add_argument(
         "--history",
         metavar="FILE",
         help="read earlier attempts of the job from this file, and add each decision to it as a line of JSON",
     )
-    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of what is printed (en)")
-    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the command, behind --")
+    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the output (en)")
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the command, after --")
     parser.set_defaults(run=run)
 
 
@@ -75,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
     command = options.words[1:] if options.words[:1] == ["--"] else options.words
     if not command:
-        raise BadInput("run: no command given; it stands behind --, as in: run -- torchrun train.py")
+        raise BadInput("run: no command given; put it after --, as in: run -- torchrun train.py")
     policy = policy_of(options)
     if options.restarts is not None:
         policy = replace(policy, restarts=max(0, options.restarts))

@@ -45,16 +45,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         dest="whole",
         help="also print all causes, fixes, checks, prevention, reasons and facts",
     )
-    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of causes and fixes (en)")
+    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the output (en)")
     parser.add_argument(
         "--exit-code",
         action="store_true",
-        help="exit with 0 if healthy, 10 if a retry can help, 11 if a fix comes first, 12 if unexplained, "
-        "13 if the log shows neither a failure nor a good end",
+        help="exit with 0 if healthy, 10 if a retry can help, 11 if a fix is needed first, 12 if unexplained, "
+        "13 if the log shows neither a failure nor a successful end",
     )
     parser.add_argument("--no-redact", action="store_true", help="print passwords and tokens as they are in the log")
     parser.add_argument(
-        "--trace", action="store_true", help="print on standard error what each step gave and how long it took"
+        "--trace", action="store_true", help="print on standard error what each step returned and how long it took"
     )
     add_quiet(parser)
     parser.set_defaults(run=run)

@@ -38,7 +38,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--match", metavar="GLOB", default="*", help="only files whose path matches, such as '*.log*' (*)"
     )
-    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of causes and fixes (en)")
+    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the output (en)")
     parser.add_argument("--shard", type=_count, metavar="N", default=200, help="logs per file of verdicts (200)")
     parser.add_argument("--jobs", type=_count, metavar="N", help="number of processes (one per CPU)")
     parser.add_argument("--no-redact", action="store_true", help="keep passwords and tokens of logs in the verdicts")

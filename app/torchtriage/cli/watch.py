@@ -37,8 +37,8 @@ _STALLED: _Words = (
     "output, but no step for {seconds} s (limit {limit} s{usual})",
     "有输出，但已有 {seconds} 秒没有新的训练步（时限 {limit} 秒{usual}）",
 )
-_WATCHDOG: _Words = ("a watchdog speaks up: {line}", "watchdog 报告：{line}")
-_RESUMED: _Words = ("the run goes on after {seconds} s", "{seconds} 秒后任务继续")
+_WATCHDOG: _Words = ("a watchdog reports: {line}", "watchdog 报告：{line}")
+_RESUMED: _Words = ("the run continues after {seconds} s", "{seconds} 秒后任务继续")
 _SAID = {"silent": _SILENT, "stalled": _STALLED, "watchdog": _WATCHDOG, "resumed": _RESUMED}
 _WORKS: _Words = (
     "no output for {seconds} s, but the stack of {ranks} changes: no hang before {patience} s",
@@ -56,24 +56,28 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     limits = Limits()
     parser = subparsers.add_parser(
         "watch",
-        help="follow the logs of a running job and say when it hangs",
-        description="Follow the logs of one running job. Say when it prints nothing or makes no step for longer than "
-        "usual, or a watchdog speaks up, with the provisional verdict; and say when it goes on. Ends with --pid or "
-        "Ctrl-C, and a last verdict. Needs no server.",
+        help="follow the logs of a running job and report a hang",
+        description="Follow the logs of one running job. If it has no output or no new step for longer than usual, or "
+        "if a watchdog reports a hang, print that with a provisional verdict. Print also when the job continues. Ends "
+        "with a last verdict, on Ctrl-C or when the processes of --pid have ended. Needs no server.",
     )
-    parser.add_argument("paths", nargs="+", metavar="LOG", help="files and folders of one job, also those to come")
+    parser.add_argument("paths", nargs="+", metavar="LOG", help="files and folders of one job; may be created later")
     parser.add_argument(
-        "--pid", type=int, action="append", metavar="PID", help="end when this process has ended (several: all of them)"
+        "--pid",
+        type=int,
+        action="append",
+        metavar="PID",
+        help="end when this process has ended; repeat it to wait for several processes",
     )
     for name, value, what in (
-        ("silence", limits.silence, "the least seconds without output that count as a hang"),
-        ("factor", limits.factor, "how many times the usual pause counts as one"),
-        ("patience", limits.patience, "seconds for a start, and for what a new line announces or files show at work"),
-        ("poll", 1.0, "seconds between two looks"),
+        ("silence", limits.silence, "minimum seconds without output that count as a hang"),
+        ("factor", limits.factor, "multiple of the usual pause that counts as a hang"),
+        ("patience", limits.patience, "seconds allowed at the start, after a new kind of line, and during file access"),
+        ("poll", 1.0, "seconds between two checks"),
     ):
         parser.add_argument(f"--{name}", type=_positive, default=value, metavar="N", help=f"{what} ({value:g})")
     parser.add_argument("--json", action="store_true", help="print one JSON object per report, each on one line")
-    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of what is printed (en)")
+    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the output (en)")
     parser.set_defaults(run=run)
 
 

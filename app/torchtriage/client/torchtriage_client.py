@@ -2039,8 +2039,8 @@ def told_of(news: News) -> Iterator[str]:
     yield {
         "silent": f"no output for {news.seconds:.0f} s (limit {news.limit:.0f} s{usual}){step}",
         "stalled": f"output, but no step for {news.seconds:.0f} s (limit {news.limit:.0f} s{usual}){step}",
-        "watchdog": f"a watchdog speaks up: {news.line}",
-        "resumed": f"the run goes on after {news.seconds:.0f} s",
+        "watchdog": f"a watchdog reports: {news.line}",
+        "resumed": f"the run continues after {news.seconds:.0f} s",
     }[news.kind]
     for seconds, ranks in news.ranks[:4] if news.kind != "resumed" else ():
         shown = ",".join(map(str, ranks[:32])) + (f" and {len(ranks) - 32} more" if len(ranks) > 32 else "")
@@ -2521,10 +2521,14 @@ def _parser() -> argparse.ArgumentParser:
     made = _add_run(commands, "watch", "the same, and report it while it hangs")
     limits = Limits()
     for name, value, what in (
-        ("silence", f"{limits.silence:g}", "the least seconds without output that count as a hang"),
-        ("factor", f"{limits.factor:g}", "how many times the usual pause counts as one"),
-        ("patience", f"{limits.patience:g}", "seconds for a start, and for what a new line announces or files show"),
-        ("stop-after", "never", "end the command when it has hung for so many seconds"),
+        ("silence", f"{limits.silence:g}", "minimum seconds without output that count as a hang"),
+        ("factor", f"{limits.factor:g}", "multiple of the usual pause that counts as a hang"),
+        (
+            "patience",
+            f"{limits.patience:g}",
+            "seconds allowed at the start, after a new kind of line, and during file access",
+        ),
+        ("stop-after", "never", "end the command when it has hung for N seconds"),
     ):
         made.add_argument("--" + name, metavar="N", help=f"{what} ({value})")
     made = commands.add_parser("report", help="report logs that exist, as one run")
