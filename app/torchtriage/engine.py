@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from torchtriage.answer import inconclusive
-from torchtriage.answer.action import advise, explained, not_known, nothing_failed
+from torchtriage.answer.action import advise, after_earlier_runs, explained, not_known, nothing_failed
 from torchtriage.answer.answer_text import facts_used, write_answer
 from torchtriage.answer.case_selection import is_general, knows_message, knows_place, speaking_case, speaking_form
 from torchtriage.answer.failure_facts.failure import Failure
@@ -100,11 +100,11 @@ class Engine:
         steps.did("cause", *_cause(choice))
         found = self._found(run, reading, choice, lang, known, redact if redacting else str, read.stats.bytes)
         # Last, as lines are decoded on the way: what is in a file in base64 is plain here.
+        found = replace(found, earlier_runs=tuple(map(_earlier_run, earlier)))
         verdict = self._explained(without_secrets(found) if redacting else found, lang)
-        before = tuple(map(_earlier_run, earlier))
         steps.did("verdict", verdict.outcome, [verdict.signature or ""])
         stats = replace(read.stats, seconds=round(time.perf_counter() - began, 3))
-        return replace(verdict, earlier_runs=before, stats=stats)
+        return replace(verdict, stats=stats)
 
     def why(self, run: Run, entry: str) -> Why:
         """-> why the entry with this id did or did not match `run`, which must be one that can be read twice.
@@ -210,6 +210,7 @@ class Engine:
             answer = write_answer(answer, root, entry, verdict.run.versions_inferred | verdict.run.versions, lang, form)
             answer = replace(answer, facts=facts_used(answer, entry, verdict.facts, form))
         action = advise(entry, root.words, _hosts_at_fault(root, answer), lang, answer, form)
+        action = after_earlier_runs(verdict.earlier_runs, root.entry, action, lang)
         return replace(verdict, root_cause=root, action=action, answer=answer)
 
 

@@ -2,7 +2,8 @@ import pytest
 import re2
 
 from tests.built_in import built_in_knowledge
-from torchtriage.answer.action import advise, told_fixes
+from torchtriage.answer.action import advise, after_earlier_runs, told_fixes
+from torchtriage.domain.verdict import Action, EarlierRun
 
 
 def test_a_mere_symptom_is_not_called_nothing_to_do() -> None:
@@ -49,3 +50,13 @@ def test_a_path_is_filled_into_commands_where_a_shell_would_not_read_it_otherwis
     capture = dict(built_in_knowledge().entries[entry].capture)["path"]
     found = re2.search(capture, message)
     assert (found[1] if found else None) == path
+
+
+def test_a_run_that_failed_twice_in_the_same_way_is_not_worth_one_more_retry() -> None:
+    once = Action("once", "fix-first", (), "")
+    same, other = (EarlierRun("explained", entry, 7) for entry in ("process.oom-killed", "cuda.oom"))
+    again = after_earlier_runs((other, same), "process.oom-killed", once, "en")
+    assert (again.retry, again.advice) == ("no", "fix-first")
+    assert "failed in the same way" in again.reason
+    assert after_earlier_runs((same, other), "process.oom-killed", once, "en") == once
+    assert after_earlier_runs((), "process.oom-killed", once, "en") == once

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from torchtriage.answer.commands import commands, filled
@@ -10,7 +10,7 @@ from torchtriage.answer.likeliest_cause import likeliest, shows
 from torchtriage.answer.version_ranges import shown
 from torchtriage.domain.entry import Case, Entry, Fix, Language
 from torchtriage.domain.host import host_name
-from torchtriage.domain.verdict import Action, Answer, RootCause, SuggestedFix
+from torchtriage.domain.verdict import Action, Answer, EarlierRun, RootCause, SuggestedFix
 
 _REASONS: dict[str, tuple[str, str]] = {
     "retry": (
@@ -56,7 +56,11 @@ _UNKNOWN = (
     "No entry explains this failure; one retry shows whether it is transient.",
     "知识库中没有对应条目；重试一次可判断是否为偶发。",
 )
-
+# Where a run that would be worth one retry was started again, and ended in the same way.
+_AGAIN = (
+    "The run before it in this log failed in the same way, so a retry alone does not help.",
+    "日志中前一次运行以同样的方式失败，单纯重试没有用。",
+)
 
 # Where no entry explains it, but the text is what a library's own check raises.
 _CHECKED = (
@@ -88,6 +92,15 @@ def advise(
     excluded = tuple(filter(host_name, hosts)) if action.exclude_hosts else ()
     reason = _BY_RETRY.get((action.advice, action.retry), _REASONS[action.advice])
     return Action(action.retry, action.advice, excluded, reason[lang == "zh"])
+
+
+def after_earlier_runs(before: Sequence[EarlierRun], entry: str | None, action: Action, lang: Language) -> Action:
+    """-> the advice for a run that follows others in its file: what failed twice in the same way is not worth the one
+    retry that would tell."""
+    last = next(iter(reversed(before)), None)
+    if last is None or entry is None or last.entry != entry or action.retry != "once":
+        return action
+    return replace(action, retry="no", advice="fix-first", reason=_AGAIN[lang == "zh"])
 
 
 def nothing_failed(lang: Language) -> Action:

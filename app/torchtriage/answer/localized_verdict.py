@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from torchtriage.answer import inconclusive
-from torchtriage.answer.action import advise, explained, not_known, nothing_failed
+from torchtriage.answer.action import advise, after_earlier_runs, explained, not_known, nothing_failed
 from torchtriage.answer.answer_text import MOST_STEPS, write_answer
 from torchtriage.answer.failure_facts.frames import short_path
 from torchtriage.answer.reasons import tell
@@ -55,6 +55,7 @@ def _action(verdict: Verdict, entry: Entry | None, knowledge: KnowledgeBase, lan
     else:
         form = knowledge.form(verdict.answer.form) if verdict.answer else None
         today = advise(entry, root.words, stored.exclude_hosts, lang, verdict.answer, form)
+        today = after_earlier_runs(verdict.earlier_runs, root.entry, today, lang)
     return replace(stored, reason=today.reason) if today.advice == stored.advice else stored
 
 

@@ -55,6 +55,7 @@ def of_cases(entry: Entry, facts: frozenset[str]) -> Iterator[Problem]:
             *_words(case),
             *_conditions(entry, case, facts),
             *_slots(entry, case, facts),
+            *_hidden_facts(entry, case),
         ):
             yield Problem(entry, (*at, *place), f"case {case.id}: {problem}")
         if silenced := next((other.id for other in entry.cases[:number] if _always_before(other, case)), None):
@@ -204,8 +205,6 @@ def _slots(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tuple[Pl
                     yield (*place, lang), f"nothing fills the slot {{{name}}}"
             for name in _NO_SLOT.findall(template):
                 yield (*place, lang), f"{name} is not a slot: a slot has only small letters and _"
-    for name in sorted({*groups_of(case), *(captured for captured, _ in entry.capture)}.intersection(_OF_PLACE)):
-        yield ("id",), f"a group named {name!r} hides the fact of that name: give it another name"
     for number, step in enumerate(case.steps):
         for name in sorted(slots(step.run or "")):
             at: Place = ("do", number, "run")
@@ -213,6 +212,12 @@ def _slots(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tuple[Pl
                 yield at, f"nothing fills the slot {{{name}}}"
             elif name in SENTENCES and name not in groups_of(case):
                 yield at, f"{{{name}}} is not a single word, so this command is never shown"
+
+
+def _hidden_facts(entry: Entry, case: Case) -> Iterator[tuple[Place, str]]:
+    groups = {*groups_of(case), *(name for name, _ in entry.capture)}
+    for name in sorted(groups.intersection(_OF_PLACE)):
+        yield ("id",), f"a group named {name!r} hides the fact of that name: give it another name"
 
 
 def _texts(case: Case) -> Iterator[tuple[Place, Text]]:
