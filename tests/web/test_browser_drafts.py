@@ -50,6 +50,11 @@ def test_problems_are_told_while_one_types_and_slots_are_a_click(page: Page, liv
     pasted(page, live_server)
     page.get_by_role("link", name="Draft an entry").click()
     wrong = page.locator("#w-title_en")
+    page.locator("#would .count").get_by_text("Not checked yet.").wait_for(timeout=PATIENCE)
+    page.locator(".last .main[value=check]").wait_for()
+    assert page.locator("[aria-invalid=true], .wrong li").count() == 0  # before anybody has changed anything
+    page.get_by_label("Title · English").fill("A")
+    page.get_by_label("Title · English").fill("")
     wrong.get_by_text("this is missing").wait_for(timeout=PATIENCE)
     page.get_by_label("Title · English").fill("A shard is short")
     wrong.get_by_text("this is missing").wait_for(state="detached", timeout=PATIENCE)

@@ -102,6 +102,14 @@ class DraftPage:
         return any(text for name, text in self.values.items() if name.startswith(("step2_", "step3_")))
 
     @property
+    def known(self) -> tuple[str, ...]:
+        """-> the names that the example gives a value. Until it was checked, those whose value its text has."""
+        if self.checked is not None:
+            return tuple(self.checked.known)
+        example = self.values["example"]
+        return tuple(name for name, told in self.slots.items() if all(part in example for part in told.split(":")))
+
+    @property
     def says(self) -> Text | None:
         return self.checked.says if self.checked else None
 

@@ -12,21 +12,36 @@ const asBody = (typed) => {
   return JSON.stringify({ ...Object.fromEntries(others), steps });
 };
 const paragraph = (text, kind) => Object.assign(document.createElement("p"), { textContent: text, className: kind });
-const show = ({ problems, says, steps, known }) => {
-  for (const button of form.querySelectorAll("[data-slot]"))
-    button.closest("div").classList.toggle("absent", known.length > 0 && !known.includes(button.dataset.slot));
-  document.querySelector("#absent")?.toggleAttribute("hidden", !known.length);
+const more = document.querySelector("#more-slots");
+const sort = (known) => { // what the example shows stands first, what only the log does is folded
+  const rows = [...form.querySelectorAll(".slots > div")];
+  const [first, folded] = form.querySelectorAll(".slots");
+  for (const row of rows) {
+    const absent = known.length > 0 && !known.includes(row.querySelector("[data-slot]").dataset.slot);
+    row.classList.toggle("absent", absent);
+    (absent ? folded : first).append(row);
+  }
+  if (more) more.hidden = !more.querySelector(".slots > div");
+};
+const mainIs = (value) => {
+  for (const button of form.querySelectorAll(".last [name=action]")) button.classList.toggle("main", button.value === value);
+};
+// Before anything was changed, nobody has done anything wrong yet: `first` marks no problem.
+const show = ({ problems, says, steps, known }, first) => {
+  sort(known);
   for (const field of fields) {
-    const own = problems.filter((problem) => problem.field === field.name);
+    const own = first ? [] : problems.filter((problem) => problem.field === field.name);
     field.toggleAttribute("aria-invalid", false);
     if (own.some((problem) => !problem.warning)) field.setAttribute("aria-invalid", "true");
     form.querySelector(`[data-wrong="${field.name}"]`).replaceChildren(...own.map((problem) =>
       Object.assign(document.createElement("li"), { textContent: problem.message, className: problem.warning ? "warns" : "" })));
   }
   const count = problems.filter((problem) => !problem.warning).length;
-  const told = [paragraph(count ? would.dataset.wrong.replace("#", count) : would.dataset.sound, "count")];
-  if (!says) told.push(paragraph(would.dataset.none, "quiet"));
-  else {
+  mainIs(count ? "check" : "save");
+  const told = [paragraph(first && count ? would.dataset.first : count ? would.dataset.wrong.replace("#", count) : would.dataset.sound, "count")];
+  if (!says) {
+    if (!first) told.push(paragraph(would.dataset.none, "quiet"));
+  } else {
     told.push(paragraph(says.en, "prose"), says.zh ? paragraph(says.zh, "prose") : paragraph(would.dataset.zh, "quiet"));
     const list = document.createElement("ol");
     const zh = document.documentElement.lang.startsWith("zh");
@@ -36,19 +51,19 @@ const show = ({ problems, says, steps, known }) => {
   would.replaceChildren(...told);
 };
 let asked = 0;
-const check = async () => {
+const check = async (first = false) => {
   const mine = (asked += 1);
   would.querySelector(".count").textContent = would.dataset.asking;
   const answer = await fetch(form.dataset.check, { method: "POST", headers: { "Content-Type": "application/json" }, body: asBody(values()) })
     .then((got) => (got.ok ? got.json() : null), () => null);
   if (mine !== asked) return;
-  if (answer) show(answer);
+  if (answer) show(answer, first);
   else would.querySelector(".count").textContent = "";
 };
 let waiting;
 const changed = () => {
   clearTimeout(waiting);
-  waiting = setTimeout(check, 500);
+  waiting = setTimeout(() => check(), 500);
   localStorage.setItem(kept, JSON.stringify(values()));
   saveFirst();
 };
@@ -86,7 +101,7 @@ if (last && last !== kept && !document.querySelector("main [role=alert]")) {
   localStorage.removeItem(last);
   sessionStorage.removeItem("saved draft");
 }
-if (!form.querySelector("fieldset").disabled && (!("checked" in form.dataset) || !restore.hidden)) check();
+if (!form.querySelector("fieldset").disabled && (!("checked" in form.dataset) || !restore.hidden)) check(restore.hidden);
 
 // To track or approve takes seconds; a case's entry is proved before, as the server will do then.
 const state = document.querySelector("form#state");
