@@ -380,7 +380,7 @@ def test_every_word_is_there_in_both_languages_and_used() -> None:
         assert names[0] == names[1], key
         begins = [key[: place + 1] for place, letter in enumerate(key) if letter == "_"]
         written = [f"'{key}'" in sources, f'"{key}"' in code]
-        written += [f"'{begin}' " in sources or f'f"{begin}{{' in code for begin in begins]
+        written += [f"'{begin}' " in sources or f'f"{begin}{{' in code or f'"{begin}"' in code for begin in begins]
         assert any(written), f"{key} is used nowhere"
     used = set(re.findall(r"\bt\('([\w-]+)'[,)]", sources))
     assert used <= set(texts), used - set(texts)
