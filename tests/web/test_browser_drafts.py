@@ -31,14 +31,14 @@ def pasted(page: Page, server: LiveServer, log: str = UNKNOWN) -> str:
     page.locator("#pasted").fill(log)
     page.locator("form#paste button[type=submit]").click()
     page.wait_for_url(re.compile(r"/incidents/\d+$"), timeout=PATIENCE)
-    page.locator('a[href^="/drafts/new"]').wait_for(timeout=PATIENCE)
+    page.locator('#feedback a[href^="/drafts/new"]').wait_for(timeout=PATIENCE)
     return page.url
 
 
 def drafted(page: Page, server: LiveServer) -> None:
     """Types a whole draft from an incident that none explains."""
     pasted(page, server)
-    page.locator('a[href^="/drafts/new"]').click()
+    page.locator('#feedback a[href^="/drafts/new"]').click()
     page.wait_for_url(re.compile("/drafts/new"))
     page.locator(".more-steps > summary").click()
     for name, text in values_of(SOUND).items():
@@ -48,7 +48,7 @@ def drafted(page: Page, server: LiveServer) -> None:
 
 def test_problems_are_told_while_one_types_and_slots_are_a_click(page: Page, live_server: LiveServer) -> None:
     pasted(page, live_server)
-    page.get_by_role("link", name="Draft an entry").click()
+    page.locator("#feedback").get_by_role("link", name="Draft an entry").click()
     wrong = page.locator("#w-title_en")
     page.locator("#would .count").get_by_text("Not checked yet.").wait_for(timeout=PATIENCE)
     page.locator(".last .main[value=check]").wait_for()
@@ -134,7 +134,7 @@ def test_without_script_the_button_checks(browser: Browser, live_server: LiveSer
         page.goto(live_server.url)
         page.locator("#pasted").fill(UNKNOWN)
         page.locator("form#paste button[type=submit]").click()
-        page.get_by_role("link", name="Draft an entry").click(timeout=PATIENCE)
+        page.locator("#feedback").get_by_role("link", name="Draft an entry").click(timeout=PATIENCE)
         page.get_by_label("Title · English").fill("A shard is short")
         page.get_by_role("button", name="Check").click()
         page.locator("#w-says_en").get_by_text("this is missing").wait_for()
