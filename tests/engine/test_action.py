@@ -60,3 +60,5 @@ def test_a_run_that_failed_twice_in_the_same_way_is_not_worth_one_more_retry() -
     assert "failed in the same way" in again.reason
     assert after_earlier_runs((same, other), "process.oom-killed", once, "en") == once
     assert after_earlier_runs((), "process.oom-killed", once, "en") == once
+    elsewhere = Action("once", "retry-elsewhere", ("gpu-7",), "")
+    assert after_earlier_runs((same,), "process.oom-killed", elsewhere, "en") == elsewhere

@@ -121,7 +121,7 @@ def test_a_report_alone_without_a_fault_says_so(engine: Engine, tmp_path: Path, 
     verdict = triaged(engine, tmp_path, None, report=text)
     assert verdict.outcome == "inconclusive"
     assert verdict.answer is not None
-    assert verdict.answer.says == "Only reports of tools were given, and no log. No known fault stands in them."
+    assert verdict.answer.says == "Only reports of tools were given, and no log. They contain no known fault."
 
 
 def test_a_count_in_a_report_alone_is_told_though_the_report_goes_on(engine: Engine, tmp_path: Path) -> None:

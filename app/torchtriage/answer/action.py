@@ -95,10 +95,10 @@ def advise(
 
 
 def after_earlier_runs(before: Sequence[EarlierRun], entry: str | None, action: Action, lang: Language) -> Action:
-    """-> the advice for a run that follows others in its file: what failed twice in the same way is not worth the one
-    retry that would tell."""
-    last = next(iter(reversed(before)), None)
-    if last is None or entry is None or last.entry != entry or action.retry != "once":
+    """-> the advice for a run that follows others in its file: a run that failed twice in the same way is not worth one
+    more retry, except on other hosts."""
+    again = bool(before) and entry is not None and before[-1].entry == entry
+    if not again or action.retry != "once" or action.advice == "retry-elsewhere":
         return action
     return replace(action, retry="no", advice="fix-first", reason=_AGAIN[lang == "zh"])
 

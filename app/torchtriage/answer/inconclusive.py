@@ -29,7 +29,7 @@ _SAYS: dict[str, _Words] = {
         "从这些 dump、栈或报告看不出有 rank 落后于其他 rank，也没有日志。",
     ),
     "reports-alone": (
-        "Only reports of tools were given, and no log. No known fault stands in them.",
+        "Only reports of tools were given, and no log. They contain no known fault.",
         "只提供了工具的报告，没有日志；报告中没有已知的故障。",
     ),
     "empty": ("The log is empty: the run wrote nothing to it.", "日志为空：运行没有向其中写入任何内容。"),

@@ -319,7 +319,7 @@ ENDINGS: tuple[EndingRule, ...] = (
     EndingRule(
         "reports-alone",
         _only_reports,
-        "there are only reports of tools, and no known fault stands in them",
+        "there are only reports of tools, and they contain no known fault",
         "只有工具的报告，其中没有已知的故障",
     ),
     EndingRule("empty", _empty, "the log is empty", "日志为空"),

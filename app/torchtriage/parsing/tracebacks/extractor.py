@@ -294,9 +294,8 @@ class Tracebacks(Extractor):
         implicit = stream.implicit and bool(stream.chain)
         lines = (*stream.lines[:LINES_KEPT], *(stream.place if stream.frames else ()))
         told = tuple(stream.quoted), stream.forward, tuple(stream.outer)
-        frames = tuple(
-            one for one in stream.frames if one.line or not stream.cells
-        )  # compiled code shows a notebook none
+        # A notebook shows no line of compiled code.
+        frames = tuple(frame for frame in stream.frames if frame.line or not stream.cells)
         raised = Raised(stream.type, message, frames, lines, implicit, *told)
         place = len(stream.chain) - 1 if stream.inner and stream.chain and not grammar.HEAD.search(message) else None
         if place is not None:
