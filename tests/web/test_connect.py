@@ -50,7 +50,7 @@ def test_every_kind_has_commands_with_the_address_in_both_languages(client: Test
 
 def test_an_address_that_no_node_reaches_is_told(client: TestClient) -> None:
     page = client.get("/connect").text
-    assert "hold http://127.0.0.1:8000, which no other machine reaches" in page
+    assert "use http://127.0.0.1:8000, which other machines cannot reach" in page
     assert "TRIAGE_PUBLIC_URL" in page
     assert "TRIAGE_PUBLIC_URL" in client.get("/connect?lang=zh").text
     assert all(map(is_loopback, ("http://localhost:1", "http://[::1]:8000", "http://0.0.0.0:8000", "http://127.1.2.3")))
