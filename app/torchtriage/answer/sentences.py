@@ -39,12 +39,16 @@ RAISED_IN_LIBRARY = Text(
     "[[，代码 `{library_code}`]]，由 {where} 调用[[，代码 `{code}`]]。",
 )
 RAISED_INSIDE_LIBRARY = Text(
-    "Raised inside {library_frame}[[ ({library_function})]][[: `{library_code}`]].",
-    "在 {library_frame}[[（{library_function}）]] 内部抛出[[，代码 `{library_code}`]]。",
+    "Raised inside {library_frame}[[ ({library_function})]][[: `{library_code}`]][[, called from {library_caller}]]"
+    "[[ ({library_caller_function})]].",
+    "在 {library_frame}[[（{library_function}）]] 内部抛出[[，代码 `{library_code}`]]"
+    "[[，由 {library_caller} 调用]][[（函数 {library_caller_function}）]]。",
 )
 RAISED_AT_LIBRARY_LINE = Text(
-    "Raised at {library_frame}[[ ({library_function})]].",
-    "出错位置：{library_frame}[[（{library_function}）]]。",
+    "Raised at {library_frame}[[ ({library_function})]][[, called from {library_caller}]]"
+    "[[ ({library_caller_function})]].",
+    "出错位置：{library_frame}[[（{library_function}）]][[，由 {library_caller} 调用]]"
+    "[[（函数 {library_caller_function}）]]。",
 )
 RAISED_BY = Text(
     "Raised by {raised_by}[[, called from {where}]][[: `{code}`]].",

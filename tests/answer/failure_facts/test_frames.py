@@ -106,6 +106,37 @@ CalledProcessError: Command '['/usr/bin/gcc', 'main.c', '-lcuda']' returned non-
     assert (found["library"], found["library_frame"]) == ("triton", "triton/runtime/build.py:50")
 
 
+def test_where_no_frame_is_the_users_the_library_that_called_the_failing_one_is_named(engine: Engine) -> None:
+    text = f"""Traceback (most recent call last):
+  File "{SITE}/accelerate/utils/modeling.py", line 1391, in load_state_dict
+    return torch.load(checkpoint_file, map_location=torch.device("cpu"))
+  File "{SITE}/torch/serialization.py", line 998, in load
+    with _open_zipfile_reader(opened_file) as opened_zipfile:
+  File "{SITE}/torch/serialization.py", line 283, in __init__
+    super().__init__(torch._C.PyTorchFileReader(name_or_buffer))
+RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory
+"""
+    found = facts(engine, text)
+    assert (found["library_frame"], found["library_function"]) == ("torch/serialization.py:283", "__init__")
+    assert found["library_caller"] == "accelerate/utils/modeling.py:1391"
+    assert found["library_caller_function"] == "load_state_dict"
+
+
+def test_a_signal_handler_is_not_where_the_failure_began(engine: Engine) -> None:
+    text = f"""Traceback (most recent call last):
+  File "/env/bin/torchrun", line 8, in <module>
+    sys.exit(main())
+  File "{SITE}/torch/distributed/elastic/agent/server/api.py", line 869, in _invoke_run
+    time.sleep(monitor_interval)
+  File "{SITE}/torch/distributed/elastic/multiprocessing/api.py", line 79, in _terminate_process_handler
+    raise SignalException(f"Process {{os.getpid()}} got signal: {{sigval}}", sigval=sigval)
+torch.distributed.elastic.multiprocessing.api.SignalException: Process 3691338 got signal: 1
+"""
+    found = facts(engine, text)
+    assert found["library"] == "torch"
+    assert not {"where", "library_frame", "library_caller"} & found.keys()
+
+
 def test_a_cell_of_a_notebook_is_a_place_and_no_file(engine: Engine) -> None:
     found = facts(
         engine,

@@ -39,6 +39,11 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "library_file": Meaning("that file", None, "/opt/venv/lib/python3.11/site-packages/torch/serialization.py"),
     "library_code": Meaning("the code at that position", None, "result = unpickler.load()"),
     "library_function": Meaning("the function at that position", None, "_load"),
+    "library_caller": Meaning(
+        "the library's frame that called it, if no frame is the user's", None, "accelerate/utils/modeling.py:1391"
+    ),
+    "library_caller_code": Meaning("its code", None, "return torch.load(checkpoint_file)"),
+    "library_caller_function": Meaning("its function", None, "load_state_dict"),
     "forward_where": Meaning("the call whose backward failed, from anomaly mode", None, "model.py:272"),
     "forward_code": Meaning("its code", None, "y = torch.sqrt(x)"),
     "forward_function": Meaning("its function", None, "gate"),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.python_statement import shown
 from torchtriage.domain.event import Frame
 from torchtriage.domain.fact import Fact
-from torchtriage.domain.vocabulary import Vocabulary
+from torchtriage.domain.vocabulary import Vocabulary, VocabularyPattern
 from torchtriage.lazy_regex import lazy_regex
 
 PACKAGES = "packages"  # the list of the vocabulary
+WITHOUT_PLACE = "frames-without-place"  # the list of the vocabulary
 _PACKAGE = lazy_regex(r"(?:site|dist)-packages[/\\]([A-Za-z_]\w*)")
 _STANDARD = lazy_regex(r"[/\\]python3(?:\.\d+)?[/\\](?!site-packages|dist-packages)([a-z_]\w*)")
 _CYTHON = lazy_regex(r"^([a-z]\w*)/(?:[\w/]+\.)p(?:yx|xi|xd)")
@@ -24,12 +27,16 @@ _SHOWN_CALLS = 4
 
 
 def frames(failure: Failure) -> Iterator[Fact]:
-    """`where` (file:line of the user's innermost frame), `file`, `line_number`, `function`, `code` (`raise_code` where
-    that line only raises; the message says more); `script`, the user's outermost file (neither for a notebook's
-    cells); `caller`, `caller_code` and `caller_function` of the user's frame above; `callee`, `library`,
-    `library_frame`, `library_file` and `calls` (`load → _open_file`) of what it called, with `library_package`, by
-    which pip knows it, where it was installed; `forward_where`, `forward_code` and `forward_function` of the call whose
-    backward failed, where anomaly mode tells it."""
+    """Yields facts about the frames.
+
+    - `where` (file:line of the user's innermost frame), `file`, `line_number`, `function`, `code`; `raise_code` if that
+      line only raises, because the message says more. `script`: the user's outermost file. Neither file for a cell of a
+      notebook. `caller`, `caller_code` and `caller_function`: the user's frame above.
+    - `callee`, `library`, `library_frame`, `library_file`, `calls` (`load → _open_file`) of what it called, and
+      `library_package`, the name by which pip knows it. If no frame is the user's: `library_caller`,
+      `library_caller_code` and `library_caller_function` of the library that called that one.
+    - `forward_where`, `forward_code` and `forward_function`: the call whose backward failed, from anomaly mode.
+    """
     all_of_it = failure.asking_frames
     inside = [place for place, frame in enumerate(all_of_it) if failure.is_users(frame)]
     own = [all_of_it[place] for place in inside] or _users_frames(failure)
@@ -44,23 +51,68 @@ def frames(failure: Failure) -> Iterator[Fact]:
     if len(own) > 1:
         yield from _of_frame(failure, own[-2], "caller", "caller_code", "caller_function")
     below = all_of_it[inside[-1] + 1 :] if inside else all_of_it
-    if below:
-        if not _UNNAMED.fullmatch(below[0].function):
-            yield failure.fact("callee", below[0].function)
-        last = below[-1]
-        if not own:  # Where no frame is the user's, an installed package says more than Python's own modules below it.
-            last = next((frame for frame in reversed(below) if _PACKAGE.search(frame.file)), last)
+    yield from _of_libraries(failure, below, alone=not own)
+
+
+def _of_libraries(failure: Failure, below: Sequence[Frame], alone: bool) -> Iterator[Fact]:
+    """Yields the facts about the frames below the user's code. `alone`: no frame is the user's."""
+    if not below:
+        return
+    vocabulary = failure.reading.matcher.patterns.vocabulary
+    placed = _placed(below, alone, vocabulary)
+    last = (placed or below)[-1]
+    if placed:
+        if not _UNNAMED.fullmatch(placed[0].function):
+            yield failure.fact("callee", placed[0].function)
+        if alone:  # An installed package says more than Python's own modules below it.
+            last = next((frame for frame in reversed(placed) if _PACKAGE.search(frame.file)), last)
         yield from _of_frame(failure, last, "library_frame", "library_code", "library_function")
+        if alone and (caller := _caller(placed[: placed.index(last)], last, vocabulary)) is not None:
+            yield from _of_frame(failure, caller, "library_caller", "library_caller_code", "library_caller_function")
         yield failure.fact("library_file", last.file)
-        if library := library_of(last.file):
-            yield failure.fact("library", library)
-        if installed := _PACKAGE.search(last.file):
-            vocabulary = failure.reading.matcher.patterns.vocabulary
-            yield failure.fact("library_package", package_of(vocabulary, installed[1]) or installed[1])
-        names = list(dict.fromkeys(frame.function for frame in below if not _UNNAMED.fullmatch(frame.function)))
-        if len(names) > 1:
-            shortened = names if len(names) <= _SHOWN_CALLS else [*names[:2], "…", names[-1]]
-            yield failure.fact("calls", " → ".join(shortened))
+    if library := library_of(last.file):
+        yield failure.fact("library", library)
+    if installed := _PACKAGE.search(last.file):
+        yield failure.fact("library_package", package_of(vocabulary, installed[1]) or installed[1])
+    names = list(dict.fromkeys(frame.function for frame in below if not _UNNAMED.fullmatch(frame.function)))
+    if len(names) > 1:
+        shortened = names if len(names) <= _SHOWN_CALLS else [*names[:2], "…", names[-1]]
+        yield failure.fact("calls", " → ".join(shortened))
+
+
+def _placed(below: Sequence[Frame], alone: bool, vocabulary: Vocabulary) -> Sequence[Frame]:
+    """Returns the frames up to the last one that shows where the failure began; none if all belong to a launcher."""
+    end = len(below)
+    while end and _is_placeless(below[end - 1], vocabulary):
+        end -= 1
+    only_started = alone and end < len(below) and not any(_PACKAGE.search(frame.file) for frame in below[:end])
+    return () if only_started else below[:end]
+
+
+def _is_placeless(frame: Frame, vocabulary: Vocabulary) -> bool:
+    return _compiled(vocabulary.patterns(WITHOUT_PLACE)).search(f"{frame.file}:{frame.function}") is not None
+
+
+def _caller(above: Sequence[Frame], last: Frame, vocabulary: Vocabulary) -> Frame | None:
+    """Returns the innermost frame of another package than that of `last`; if there is none, the outermost frame of
+    another file. Python's own modules do not count."""
+    package = library_of(last.file)
+    others = [
+        frame
+        for frame in above
+        if frame.file.endswith(".py")
+        and not _STANDARD.search(frame.file)
+        and not _UNNAMED.fullmatch(frame.function)
+        and not _is_placeless(frame, vocabulary)
+    ]
+    other = next((frame for frame in reversed(others) if library_of(frame.file) != package), None)
+    same = (frame for frame in others if frame.file != last.file and frame.function != last.function)
+    return other or next(same, None)
+
+
+@lru_cache(maxsize=8)
+def _compiled(patterns: tuple[VocabularyPattern, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(item.exact for item in patterns))
 
 
 def _users_frames(failure: Failure) -> list[Frame]:
