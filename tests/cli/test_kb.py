@@ -31,18 +31,18 @@ def test_check_of_one_entry_prints_what_its_cases_say(capsys: pytest.CaptureFixt
     assert "checkpoint.size-mismatch, the example of case other-number-of-classes:\n  The checkpoint has 1000 " in told
     assert "  2. To test or resume, build the model with 1000 classes, as it was trained." in told
     assert "1 entry and " in told
-    assert " shown by no example of their entry" in told
+    assert " matched by no example of their entry" in told
 
 
 def test_check_of_an_unknown_entry_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "check", "gpu.oom"]) == 2
-    assert capsys.readouterr().err.startswith("torchtriage: no entry gpu.oom; near: cuda.oom")
+    assert capsys.readouterr().err.startswith("torchtriage: no entry gpu.oom; similar: cuda.oom")
 
 
 def test_show_prints_the_cases(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "show", "checkpoint.size-mismatch"]) == 0
     told = capsys.readouterr().out
-    assert "Cases, the first that holds speaks\n  1. " in told
+    assert "Cases (the first that applies is shown)\n  1. " in told
     assert "other number of classes" in told
 
 
@@ -63,7 +63,7 @@ def test_show_tells_how_to_prevent_it(lang: str, word: str, capsys: pytest.Captu
 
 def test_an_unknown_entry_is_one_line_with_near_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "show", "gpu.oom"]) == 2
-    assert capsys.readouterr().err.startswith("torchtriage: no entry gpu.oom; near: cuda.oom, ")
+    assert capsys.readouterr().err.startswith("torchtriage: no entry gpu.oom; similar: cuda.oom, ")
 
 
 def test_wrong_usage_is_status_2(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,7 +131,7 @@ def test_new_adds_a_case_to_a_copy_of_a_built_in_entry(own: Path, capsys: pytest
     assert main(add) == 0
     path = own / "cuda" / "oom.yaml"
     told = capsys.readouterr().out
-    assert f"{path} is a copy of the built-in entry and takes its place\n{path}:" in told
+    assert f"{path} is a copy of the built-in entry and replaces it\n{path}:" in told
     added = [case for case in load([own]).entries["cuda.oom"].cases if case.id == "asleep"]
     assert [(sign.regex, sign.where) for case in added for sign in case.signs] == [
         (r"worker (?P<worker>\d+) fell asleep", "line")

@@ -94,14 +94,14 @@ def test_a_failure_is_shown_decided_and_tried_again(runner: Runner) -> None:
     )
     assert "RuntimeError: jammed" in errors
     assert "torchtriage: Decision  Restart\n" in errors
-    assert errors.endswith("torchtriage: attempt 1 begins\n")
+    assert errors.endswith("torchtriage: attempt 1 starts\n")
 
 
 def test_what_a_restart_does_not_help_is_not_tried_again(runner: Runner) -> None:
     status, output, errors = runner.run("--", *PYTHON, ONCE.format(failures=9, error=OOM))
     assert (status, output.count("step 1 ")) == (1, 1)
     assert "torchtriage: Decision  Stop\n" in errors
-    assert "begins" not in errors
+    assert "starts" not in errors
 
 
 def test_the_same_failure_again_uses_the_budget_up(runner: Runner) -> None:
@@ -113,7 +113,7 @@ def test_the_same_failure_again_uses_the_budget_up(runner: Runner) -> None:
 def test_a_dry_run_only_says_what_it_would_do(runner: Runner) -> None:
     status, output, errors = runner.run("--dry-run", "--", *PYTHON, ONCE.format(failures=9, error=BUSY))
     assert (status, output.count("step 1 ")) == (1, 1)
-    assert errors.endswith("torchtriage: dry run: the command is not started again\n")
+    assert errors.endswith("torchtriage: dry run: the command is not restarted\n")
 
 
 def test_the_history_goes_on_from_run_to_run(runner: Runner) -> None:
@@ -141,7 +141,7 @@ def test_a_host_that_is_to_be_left_out_starts_nothing_again(runner: Runner) -> N
     status, output, errors = runner.run("--", "sh", "-c", f"echo '{xid}'; exit 1")
     assert (status, output.count("Xid")) == (1, 1)
     assert f"Decision  Restart without {here}" in errors
-    assert "this host is to be left out" in errors
+    assert "this host must be excluded" in errors
 
 
 def test_output_passes_through_byte_by_byte_and_its_copy_is_bounded(runner: Runner) -> None:
@@ -259,7 +259,7 @@ def test_without_a_place_for_the_copy_the_command_just_runs(runner: Runner) -> N
     command = [sys.executable, "-c", full, "run", "--", "sh", "-c", "echo ran; kill -TERM $$"]
     done = subprocess.run(command, env=runner.environment, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (-signal.SIGTERM, "ran\n")
-    assert done.stderr.startswith("torchtriage: nothing can be kept of the output, so the command just runs: ")
+    assert done.stderr.startswith("torchtriage: cannot keep a copy of the output, so the command runs without triage: ")
 
 
 def test_two_dashes_of_the_command_stay(runner: Runner) -> None:
@@ -295,4 +295,4 @@ def test_a_real_torchrun_is_started_again(runner: Runner) -> None:
     status, output, errors = runner.run("--", program, "--standalone", "--nproc-per-node", "2", "train.py")
     assert status == 0, errors
     assert output.count("step 2 loss") == 4
-    assert "torchtriage: attempt 1 begins" in errors
+    assert "torchtriage: attempt 1 starts" in errors

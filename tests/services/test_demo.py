@@ -104,7 +104,7 @@ def test_a_folder_with_incidents_is_left_alone(
     monkeypatch.setenv("TRIAGE_WORKERS", "0")
     assert main(["demo", "--count", "2"]) == 0
     assert main(["demo", "--count", "2"]) == 2
-    assert "holds incidents already" in capsys.readouterr().err
+    assert "already contains incidents" in capsys.readouterr().err
     assert main(["demo", "--count", "2", "--once"]) == 0
 
 

@@ -1,4 +1,4 @@
-"""`torchtriage brief`: what one needs in order to judge a log that is too big to read, in few tokens."""
+"""`torchtriage brief`: summarizes a log that is too long to read, with its evidence, in a given number of tokens."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints a brief of each LOG; an unreadable one is reported on standard error, and the others still follow."""
+    """Prints a brief of each LOG and returns the exit status. A LOG that cannot be read is reported on standard error;
+    the others still follow."""
     paths = options.paths or (["-"] if sys.stdin is None or not sys.stdin.isatty() else [])
     if not paths:
         raise BadInput("no LOG given and standard input is a terminal")
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 def brief_of(
     engine: Engine, path: str, lang: Language, tokens: int = TOKENS, quiet: bool = True
 ) -> tuple[Verdict, Brief]:
-    """-> the verdict on a log and its brief. Raises UnreadableLog, StorageUnavailable."""
+    """Returns the verdict on a log and its brief. Raises UnreadableLog or StorageUnavailable."""
     from torchtriage.answer.brief.brief import brief, wanted_lines
     from torchtriage.reading.reread_lines import look_again
     from torchtriage.reading.sources import kept_stdin, open_path
@@ -76,7 +77,7 @@ def brief_of(
 
 
 def tokens(text: str) -> int:
-    """-> a number of tokens. Raises ArgumentTypeError."""
+    """Parses a number of tokens. Raises ArgumentTypeError if it is outside the limits."""
     if not text.isdecimal() or not FEWEST <= int(text) <= MOST:
         raise argparse.ArgumentTypeError(f"not a whole number from {FEWEST} to {MOST}")
     return int(text)

@@ -1,4 +1,4 @@
-"""`torchtriage changes`: the audit log, who changed what."""
+"""`torchtriage changes`: prints the audit log, which says who changed what."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """-> 0. Raises SettingError, StorageUnavailable, WrongVersion."""
+    """Returns 0. Raises SettingError, StorageUnavailable or WrongVersion."""
     from torchtriage.cli.token import open_database
     from torchtriage.services import tokens
 
@@ -43,5 +43,5 @@ def _line(change: Change) -> str:
     from torchtriage.domain.timestamps import iso
 
     words = (iso(change.at), change.by, change.action, change.subject, json.dumps(change.detail, ensure_ascii=False))
-    # As a terminal can show it: a name may hold what would steer one.
+    # Escapes control characters: a name may contain some that change the state of the terminal.
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in "  ".join(map(str, words)))

@@ -1,4 +1,4 @@
-"""`torchtriage compare`: what changed between two runs, a good one and the one that failed most often."""
+"""`torchtriage compare`: shows what changed between two runs, usually the last good one and the failed one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints what changed. Raises UnreadableLog, StorageUnavailable."""
+    """Prints the differences. Raises UnreadableLog or StorageUnavailable."""
     from torchtriage.answer.run_comparison import compared
 
     engine = start_engine()
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def report(told: RunComparison, chinese: bool) -> list[str]:
-    """-> the comparison as lines for a terminal."""
+    """Returns the comparison as lines for a terminal."""
     from torchtriage.answer.comparison_words import NAMES, WORDS
 
     words = {name: pair[chinese] for name, pair in WORDS.items()}

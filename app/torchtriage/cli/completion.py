@@ -1,4 +1,4 @@
-"""`torchtriage completion`: prints a script with which a shell completes commands, options and file names."""
+"""`torchtriage completion`: prints a script that lets a shell complete commands, options and file names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 _SHELLS = ("bash", "zsh", "fish")
-_FILES = {"PATH", "LOG", "FILE"}  # metavars of what is a file or folder
+_FILES = {"PATH", "LOG", "FILE"}  # metavars of arguments that are files or folders
 _EXAMPLES = """\
 examples, in the startup file of the shell:
   bash  eval "$(torchtriage completion bash)"
@@ -19,7 +19,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "completion",
         help="print a completion script for bash, zsh or fish",
-        description="Print a script with which a shell completes commands, options and file names.",
+        description="Print a script that lets a shell complete commands, options and file names.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -28,7 +28,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the script of the asked shell -> 0."""
+    """Prints the script for the chosen shell and returns 0."""
     import shtab
 
     from torchtriage.cli.main import COMMANDS, parser
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yields every argument and option, those of subcommands too."""
+    """Yields every argument and option, including those of subcommands."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for child in action.choices.values():

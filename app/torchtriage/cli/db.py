@@ -1,4 +1,4 @@
-"""`torchtriage db`: the database's tables."""
+"""`torchtriage db`: upgrades, checks, backs up and cleans the database and the stored logs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torchtriage.services.service import Service
     from torchtriage.settings import Settings
 
-_SHOWN = 20  # incidents of one log that are named
+_SHOWN = 20  # number of incidents named per log
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -46,7 +46,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """-> 1 where a stored log is damaged or missing, else 0. Raises SettingError, WrongVersion, StorageUnavailable."""
+    """Returns 1 if a stored log is damaged or missing, else 0. Raises SettingError, WrongVersion or
+    StorageUnavailable."""
     from torchtriage.settings import Settings
     from torchtriage.storage.schema_upgrade import check, head, upgrade
 
@@ -132,7 +133,7 @@ def _sweep(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _opened() -> Iterator[Service]:
-    """The service as the settings have it, beside those that run."""
+    """Yields the service that the settings describe. It works on no queue, so it can run beside a server."""
     from torchtriage.services.service import close_service, open_service
     from torchtriage.settings import Settings
 

@@ -1,4 +1,5 @@
-"""`torchtriage decide`: logs of a job's attempts in, what to do about the last one out. Needs no server."""
+"""`torchtriage decide`: reads the logs of a job's attempts and decides what to do after the last one. Needs no
+server."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from torchtriage.errors import BadInput
 if TYPE_CHECKING:
     from torchtriage.domain.decision import Decision
 
-_STATUS = {"stop": 11, "wait": 14}  # all others are restarts
+_STATUS = {"stop": 11, "wait": 14}  # all other actions are restarts and exit with RESTART
 RESTART = 10
 _EPILOG = """\
 exit status with --exit-code:
@@ -66,7 +67,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the decision. Raises SettingError, BadInput, KnowledgeError."""
+    """Prints the decision. Raises SettingError, BadInput or KnowledgeError."""
     from torchtriage.cli.decision_report import decision_lines
     from torchtriage.decision.wording import decision_json
 

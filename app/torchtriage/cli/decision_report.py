@@ -1,4 +1,4 @@
-"""A decision as lines for people, and the options that commands which decide share."""
+"""Prints a decision as text for people, and defines options shared by the commands that decide."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COLUMNS = 10
 
 
 def decision_lines(decision: Decision, lang: Language) -> list[str]:
-    """-> the decision, why, how long to wait before a restart, and what is left of the budget."""
+    """Returns the decision, its reason, the delay before a restart in seconds, and the restarts that are left."""
     chinese = lang == "zh"
     parts = [("decision", what(decision, lang)), ("why", reason(decision, lang))]
     if decision.delay_seconds:
@@ -40,14 +40,14 @@ def decision_lines(decision: Decision, lang: Language) -> list[str]:
 
 
 def add_policy(parser: argparse.ArgumentParser) -> None:
-    """The option that names the policy."""
+    """Adds the option --policy."""
     parser.add_argument(
         "--policy", metavar="FILE", help=f"the policy, in YAML; options not set in it keep their defaults (${SETTING})"
     )
 
 
 def policy_of(options: argparse.Namespace) -> Policy:
-    """-> the policy of --policy, else of the environment, else the built-in one. Raises SettingError."""
+    """Returns the policy of --policy, else of the environment variable, else the built-in one. Raises SettingError."""
     if options.policy:
         return load_policy(Path(options.policy))
     named = os.environ.get(SETTING, "").strip()
@@ -55,7 +55,7 @@ def policy_of(options: argparse.Namespace) -> Policy:
 
 
 def history_in(path: str | None, missing: bool = False) -> tuple[AttemptRecord, ...]:
-    """-> the attempts in a file of --history; nothing where there is no such file and it may be `missing`.
+    """Returns the attempts in a file of --history. If there is no such file and `missing` is true, returns none.
 
     Raises BadInput.
     """
@@ -69,7 +69,7 @@ def history_in(path: str | None, missing: bool = False) -> tuple[AttemptRecord, 
         raise BadInput(f"--history: {path}: no such file") from None
     except OSError as error:
         raise BadInput(f"--history: {path}: {error.strerror}") from None
-    except ValueError as error:  # no UTF-8 too
+    except ValueError as error:  # also if the file is not UTF-8
         raise BadInput(f"--history: {path}: {error}") from None
 
 

@@ -1,4 +1,4 @@
-"""`torchtriage demo`: a service with a month of made-up incidents, to look at."""
+"""`torchtriage demo`: fills an empty service with a month of made-up incidents."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--seed", type=int, default=1, metavar="N", help="seed; the same seed gives the same incidents (1)"
     )
-    parser.add_argument("--once", action="store_true", help="do nothing if the folder holds incidents already")
+    parser.add_argument("--once", action="store_true", help="do nothing if the folder already contains incidents")
     add_quiet(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Fills the data directory of the settings. Raises BadInput where it holds incidents already, and not `once`."""
+    """Fills the data folder of the settings. Raises BadInput if it contains incidents, except with --once."""
     from torchtriage.cli.logging_setup import start_logging
     from torchtriage.domain.incident import IncidentFilter
     from torchtriage.services.demo import fill
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         if list_incidents(service, IncidentFilter(), 1).items:
             if options.once:
                 return 0
-            raise BadInput(f"{settings.data_dir} holds incidents already; set TRIAGE_DATA_DIR to an empty folder")
+            raise BadInput(f"{settings.data_dir} already contains incidents; set TRIAGE_DATA_DIR to an empty folder")
         with Progress(options.quiet) as progress:
             show = partial(_show, progress, options.count)
             fill(service, options.count, options.seed, datetime.now(UTC), show)
@@ -54,4 +54,4 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show(progress: Progress, count: int, done: int) -> None:
-    progress.show(f"{done} of {count} incidents made")
+    progress.show(f"{done} of {count} incidents created")

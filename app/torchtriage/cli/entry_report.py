@@ -1,4 +1,4 @@
-"""An entry of the knowledge base as a page for people."""
+"""Prints an entry of the knowledge base as text for people."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from torchtriage.domain.verdict import Answer
 
 _WORDS = {
     "en": (
-        "Cases, the first that holds speaks",
+        "Cases (the first that applies is shown)",
         "Causes",
         "Fixes",
         "Confirm it",
         "Prevention",
-        "Shown by",
+        "Signs",
         "References",
     ),
     "zh": ("情形（第一个成立的生效）", "原因", "怎么办", "如何确认", "如何预防", "日志特征", "参考"),
@@ -24,7 +24,7 @@ _KNOWN = {"en": ("{} is known", "{} is not known"), "zh": ("已知 {}", "未知 
 
 
 def entry_report(entry: Entry, lang: Language) -> str:
-    """-> the whole entry as text."""
+    """Returns the whole entry as text."""
     cases, causes, fixes, checks, prevent, signs, references = _WORDS[lang]
     parts = [
         (cases, [_case(case, lang) for case in entry.cases]),
@@ -46,7 +46,7 @@ def entry_report(entry: Entry, lang: Language) -> str:
 
 
 def answers_report(answers: Mapping[tuple[str, str], Answer]) -> str:
-    """-> what the cases say about their own examples, as text; empty without any."""
+    """Returns, as text, the answers of the cases to their own examples. Empty if there are none."""
     lines: list[str] = []
     for (entry, case), answer in answers.items():
         lines += [f"{entry}, the example of case {case}:", f"  {answer.says}"]
@@ -58,7 +58,7 @@ def answers_report(answers: Mapping[tuple[str, str], Answer]) -> str:
 
 
 def _case(case: Case, lang: Language) -> str:
-    """-> a case in some lines: id, how it is told apart, what it says, what to do, where it is from."""
+    """Returns one case as text: id, signs and conditions, its sentence, steps and source."""
     head = f"{case.id} (retry: {case.action.retry})" if case.action else case.id
     lines = [head, *(_sign(sign) for sign in case.all_signs)]
     lines += [_condition(condition, lang) for condition in case.when]
@@ -82,5 +82,5 @@ def _condition(condition: Condition, lang: Language) -> str:
 
 
 def _command(command: str) -> str:
-    """-> a command behind a prompt; its further lines stand under its first."""
+    """Returns a command after a `$ ` prompt, with its other lines indented below the first."""
     return "$ " + general(command).replace("\n", "\n      ")

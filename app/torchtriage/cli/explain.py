@@ -1,4 +1,5 @@
-"""`torchtriage explain`: a language model's view of a log, each sentence held against the line that it names."""
+"""`torchtriage explain`: prints what a language model says about a log, and checks each claim against the line that it
+cites."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ _WORDS = {
     ),
     "line": ("line {line}", "第 {line} 行"),
     "line_of": ("line {line} of {file}", "{file} 第 {line} 行"),
-    "struck": ("STRUCK OUT, as that line does not say this", "已划去：该行没有这样的内容"),
-    "no_line": ("STRUCK OUT, as it names no line", "已划去：没有给出行号"),
+    "struck": ("STRUCK OUT, because that line does not say this", "已划去：该行没有这样的内容"),
+    "no_line": ("STRUCK OUT, because it cites no line", "已划去：没有给出行号"),
 }
 
 
@@ -35,7 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "explain",
         help="ask a language model about a log, and check what it says",
         description="Send the brief of a log to the language model of TRIAGE_LLM_URL and TRIAGE_LLM_MODEL, and print "
-        "its claims below the verdict, each with the line that it rests on. A claim whose line does not say that is "
+        "its claims below the verdict, each with the line that it cites. A claim that its line does not support is "
         "struck out. Known kinds of secrets are removed first.",
     )
     parser.add_argument("path", metavar="LOG", help="a log, as for `brief`; - reads standard input")
@@ -48,7 +49,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """-> 0. Raises SettingError where no model is set, UnreadableLog, Undelivered."""
+    """Returns 0. Raises SettingError if no model is set, UnreadableLog, or Undelivered."""
     from torchtriage.services.explanation import ask_model
     from torchtriage.settings import Settings
 
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def page(verdict: Verdict, explanation: Explanation, lang: Language) -> list[str]:
-    """-> the lines of the answer: ours, then the model's claims."""
+    """Returns the lines to print: our verdict, then the claims of the model."""
     words = {name: both[lang == "zh"] for name, both in _WORDS.items()}
     root = verdict.root_cause
     ours = verdict.answer.says if verdict.answer and verdict.answer.says else root.title if root else verdict.outcome

@@ -1,4 +1,4 @@
-"""`torchtriage kb`: check the knowledge base, read it, search it by symptom, and start new entries."""
+"""`torchtriage kb`: checks the knowledge base, shows and searches entries, and starts new ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torchtriage.domain.verdict import Answer
 
 _NOTHING_FITS = {
-    "en": "no entry fits; say what the run does or does not do, or paste its error message",
+    "en": "no entry fits; describe what the run does or does not do, or paste its error message",
     "zh": "没有合适的条目；请描述任务发生了什么，或粘贴报错信息",
 }
 _MOST_HITS = 10
@@ -112,14 +112,14 @@ def _check(options: argparse.Namespace) -> int:
     signs = report.in_cases + report.without_case
     print(
         f"{_count(signs, 'sign', 'signs')}: {report.in_cases} in cases, {report.without_case} without a case; "
-        f"{len(report.unproved)} shown by no example of their entry"
+        f"{len(report.unproved)} matched by no example of their entry"
     )
     return 0
 
 
 def _accept(entry: Entry, answers: Mapping[tuple[str, str], Answer]) -> None:
-    """Writes what the cases say about their own examples into their file. Raises BadInput where that can't be
-    written."""
+    """Writes the answers of the cases to their own examples into the entry's file. Raises BadInput if the file cannot
+    be written."""
     from torchtriage.answer.templates import filled
     from torchtriage.cli.start_engine import folders
     from torchtriage.domain.entry import Text
@@ -145,10 +145,10 @@ def _count(number: int, one: str, several: str) -> str:
 
 
 def _entry(name: str, entries: dict[str, Entry]) -> Entry:
-    """Raises NotFound, with ids that look like it."""
+    """Returns the entry or form `name`. Raises NotFound, which lists similar ids."""
     if name not in entries:
         near = [other for other in entries if name.split(".")[-1] in other][:5]
-        raise NotFound(f"no entry {name}" + (f"; near: {', '.join(near)}" if near else ""))
+        raise NotFound(f"no entry {name}" + (f"; similar: {', '.join(near)}" if near else ""))
     return entries[name]
 
 

@@ -1,4 +1,4 @@
-"""`torchtriage kb new`: writes a new case, into the file of its entry, filled in from a log where one is given."""
+"""`torchtriage kb new`: writes a new case into the file of its entry. With --from, fills it in from a log."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes to the last knowledge folder. Raises BadInput for a bad name, a case that exists and a bad LOG."""
+    """Writes the case into the last knowledge folder. Raises BadInput for an invalid name, a case that exists, or a log
+    that cannot be read."""
     from torchtriage.cli.start_engine import folders_of_files
     from torchtriage.knowledge import new_entry
 
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         raise BadInput("--line needs --from LOG")
     old = new_entry.file_of(options.entry, folders_of_files())
     if old is None or not options.case:
-        path = new_entry.path_of(options.entry, folders_of_files())  # raises where there is one already
+        path = new_entry.path_of(options.entry, folders_of_files())  # raises BadInput if the entry exists
     else:
         path = folders_of_files()[-1].joinpath(*old.parts[-2:])
     sample = _sample(options.log, options.line, options.entry) if options.log else None
@@ -54,19 +55,21 @@ def run(options: argparse.Namespace) -> int:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}; TRIAGE_KNOWLEDGE_DIRS names a folder of your own") from error
+        raise BadInput(
+            f"{path}: {error.strerror}; set TRIAGE_KNOWLEDGE_DIRS to a folder that you can write to"
+        ) from error
     line = next(number for number, found in enumerate(text.splitlines(), 1) if found.strip() == f"- id: {case}")
     if options.json:
         print(json.dumps({"entry": options.entry, "case": case, "file": str(path), "line": line}, ensure_ascii=False))
         return 0
     if old is not None and old != path:
-        print(f"{path} is a copy of the built-in entry and takes its place")
-    print(f"{path}:{line}\nFill in what says TODO, then run: torchtriage kb check {options.entry}")
+        print(f"{path} is a copy of the built-in entry and replaces it")
+    print(f"{path}:{line}\nReplace each TODO, then run: torchtriage kb check {options.entry}")
     return 0
 
 
 def _sample(log: str, number: int | None, entry: str) -> Sample:
-    """-> the failure of a log, or one of its lines."""
+    """Returns the failure in a log, or its line `number` if one is given."""
     from torchtriage.cli.start_engine import start_engine
     from torchtriage.knowledge.cut_example import cut_example
     from torchtriage.knowledge.new_entry import Sample, failure
@@ -87,7 +90,7 @@ def _sample(log: str, number: int | None, entry: str) -> Sample:
         other = (
             ""
             if root.entry == entry
-            else f"; to say more there: torchtriage kb new {root.entry} --case ID --from {log}"
+            else f"; to add a case to it: torchtriage kb new {root.entry} --case ID --from {log}"
         )
         print(f"torchtriage: {log} is already explained by {root.entry}{case}{other}", file=sys.stderr)
     file, line = _place(verdict, message)
@@ -96,7 +99,7 @@ def _sample(log: str, number: int | None, entry: str) -> Sample:
 
 
 def _place(verdict: Verdict, message: str) -> tuple[str | None, int | None]:
-    """-> the file and the line that say a message."""
+    """Returns the file and the number of the line that contains the start of `message`."""
     evidence = verdict.root_cause.evidence if verdict.root_cause else ()
     first = message.splitlines()[0]
     shown = next((each for each in evidence if first in each.text), evidence[0] if evidence else None)

@@ -1,4 +1,4 @@
-"""`torchtriage kb pack`: builds packs of entries, installs, lists and removes them."""
+"""`torchtriage kb pack`: builds, installs, lists and removes packs of entries."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from torchtriage.errors import BadInput
 if TYPE_CHECKING:
     from torchtriage.knowledge.packs import Pack
 
-_SECONDS = 60.0  # that a download may take
-_REDIRECTS = 5  # that a download may take
-_MOST_SIGNATURE = 4096  # bytes
+_SECONDS = 60.0  # limit on the time of a download
+_REDIRECTS = 5  # limit on the redirects of a download
+_MOST_SIGNATURE = 4096  # limit on the size of a signature or key file, in bytes
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -44,7 +44,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _build(options: argparse.Namespace) -> int:
-    """Raises BadInput, KnowledgeError."""
+    """Raises BadInput or KnowledgeError."""
     from torchtriage.cli.start_engine import folders_of_files
     from torchtriage.knowledge import packs
 
@@ -63,7 +63,7 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _install(options: argparse.Namespace) -> int:
-    """Raises BadInput, KnowledgeError, MissingExtra, UnreadableLog, LogTooLarge."""
+    """Raises BadInput, KnowledgeError, MissingExtra, UnreadableLog or LogTooLarge."""
     from torchtriage.cli.start_engine import folders_of_files, packs_home
     from torchtriage.knowledge import packs
     from torchtriage.knowledge.minisign import verify
@@ -120,7 +120,7 @@ def _key(text: str) -> str:
 
 
 def _read(source: str, most: int) -> bytes:
-    """-> the bytes of a file or of what a URL leads to. Raises BadInput, MissingExtra."""
+    """Returns the bytes of a file or URL. Raises BadInput if there are more than `most`, and MissingExtra."""
     if "://" in source:
         return _download(source, most)
     try:
@@ -134,7 +134,8 @@ def _read(source: str, most: int) -> bytes:
 
 
 def _download(url: str, most: int) -> bytes:
-    """-> what a URL leads to: over https and never from inside our own network, where the settings do not allow it."""
+    """Returns the content of a URL. Only https is allowed, and no address of a private network unless the settings
+    allow it."""
     from torchtriage.extras import require
 
     require("server", "a pack from a URL")

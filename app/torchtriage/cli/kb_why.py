@@ -1,4 +1,5 @@
-"""`torchtriage kb why`: says why an entry did or did not match a log, sign by sign, and which case speaks."""
+"""`torchtriage kb why`: explains, sign by sign, why an entry did or did not match a log, and which case was
+selected."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from torchtriage.domain.entry import KnowledgeBase, Language
     from torchtriage.matching.sign_alignment import Token
 
-_MOST_SIGNS = 5  # that got furthest; --json has all
+_MOST_SIGNS = 5  # number of signs that are printed, those that matched furthest first; --json prints all
 _MARKS = {"matched": "{}", "found": "{}", "different": "[{}]", "missing": "[{}]"}
 
 
@@ -33,7 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """Raises NotFound for an unknown entry and UnreadableLog for a log that can't be read."""
+    """Raises NotFound for an unknown entry and UnreadableLog for a log that cannot be read."""
     from torchtriage.cli.start_engine import start_engine
     from torchtriage.reading.sources import open_path
 
@@ -46,7 +47,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def page(why: Why, lang: Language) -> str:
-    """-> the answer as text: the sentence, its cases, then the signs that got furthest, what is missing in brackets."""
+    """Returns the explanation as text: a sentence, the cases, then the signs that matched furthest. Brackets mark the
+    parts that did not match."""
     lines = [f"{why.entry}: {why.sentence(lang)}"]
     lines += [f"  {'情形' if lang == 'zh' else 'case'} {case.case} {case.sentence(lang)}" for case in why.cases]
     for sign in why.signs[:_MOST_SIGNS]:
@@ -74,8 +76,8 @@ def _position(sign: SignResult) -> str:
 
 
 def _nearest(name: str, knowledge: KnowledgeBase) -> str:
-    """-> the ids that look most like a wrong one, to be added to a sentence."""
+    """Returns the ids that are most similar to a wrong one, as the end of an error message."""
     from rapidfuzz import process
 
     near = [found for found, _, _ in process.extract(name, list(knowledge.entries), limit=3, score_cutoff=50)]
-    return f"; near: {', '.join(near)}" if near else ""
+    return f"; similar: {', '.join(near)}" if near else ""

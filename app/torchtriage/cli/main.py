@@ -1,4 +1,5 @@
-"""`torchtriage`: parses arguments and calls the command; errors become one line and an exit status."""
+"""`torchtriage`: parses the arguments and calls the command. An error becomes one line on standard error and an exit
+status."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from torchtriage import __version__
 from torchtriage.errors import BadInput, KnowledgeError, NotFound, SettingError, TriageError
 
-# Each command, in the order of the help, with the extra that it needs; without one the bare install runs it.
+# The commands in the order in which the help lists them. The value is the extra that the command needs; "" means none.
 COMMANDS = {
     "triage": "",
     "triage-archive": "",
@@ -36,9 +37,10 @@ _WRONG_INPUT = (BadInput, NotFound, SettingError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command. -> 0 done, 1 failed, 2 wrong usage, unreadable input or a library that is not installed."""
+    """Runs one command and returns its exit status: 0 if it succeeded, 1 if it failed, 2 for wrong usage, unreadable
+    input or a missing library, 130 after Ctrl-C. Some commands return statuses of their own."""
     words = sys.argv[1:] if arguments is None else arguments
-    named = [name for name in COMMANDS if words[:1] == [name]]  # only a question for help needs all of them
+    named = [name for name in COMMANDS if words[:1] == [name]]  # only `--help` needs the parsers of all commands
     options = parser(named or COMMANDS).parse_args(words)
     try:
         if COMMANDS[options.command]:
@@ -61,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser(names: Iterable[str]) -> argparse.ArgumentParser:
-    """-> the parser of these commands; imports the module of each."""
+    """Returns the parser of the named commands. Imports the module of each, so fewer names mean a faster start."""
     made = argparse.ArgumentParser(
         prog="torchtriage",
         description="Find the root cause of a failed distributed training run in its log, and what to do about it.",

@@ -1,4 +1,4 @@
-"""`torchtriage mcp`: the tools for an agent or editor on this machine, over standard input and output."""
+"""`torchtriage mcp`: serves MCP tools to an agent or editor on this machine, over standard input and output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(_: argparse.Namespace) -> int:
-    """Answers until standard input ends. Raises TriageError as `serve` does."""
+    """Answers until standard input ends. Raises the same TriageErrors as `serve`."""
     from torchtriage.cli.logging_setup import start_logging
     from torchtriage.knowledge.cache import cache_folder, load_index
     from torchtriage.services.service import close_service, open_service

@@ -1,7 +1,7 @@
-"""One line on standard error that says how far a long command is: counts in, text on a terminal out.
+"""Shows on one line of standard error how far a long command has come.
 
-The line appears after two seconds, is rewritten in place and disappears at the end, so that what a command prints stays
-the same. Where standard error is no terminal, or with --quiet, nothing is written.
+The line appears after two seconds, is updated in place, and is removed at the end, so it does not mix with the output.
+Nothing is shown if standard error is not a terminal, or with --quiet.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PACKED = (".gz", ".tgz", ".zst", ".zip", ".tar")
 
 
 class Progress:
-    """`clock` and `stream` are for tests. Use it in a `with` block, whose end removes the line."""
+    """The progress line. Use it in a `with` block, whose end removes the line. `clock` and `stream` are for tests."""
 
     def __init__(self, quiet: bool, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = sys.stderr if stream is None else stream
@@ -36,7 +36,7 @@ class Progress:
         self._shown = False
 
     def show(self, text: str) -> None:
-        """Shows `text` instead of what was shown, if it is time to."""
+        """Replaces the line by `text`, at most five times per second."""
         if not self._enabled or self._clock() < self._next:
             return
         self._next = self._clock() + _INTERVAL
@@ -45,7 +45,7 @@ class Progress:
         self._stream.flush()
 
     def clear(self) -> None:
-        """Removes the line before something else is printed."""
+        """Removes the line, so that something else can be printed."""
         if self._shown:
             self._shown = False
             self._stream.write(_CLEAR)
@@ -65,7 +65,8 @@ def add_quiet(parser: argparse.ArgumentParser) -> None:
 
 
 def counted(run: Run, progress: Progress, total: int | None) -> Run:
-    """-> the same run, whose bytes are counted as they are read. `total` is None where it is not known."""
+    """Returns the same run; reading it shows on the progress line how many bytes were read, of `total` if that is
+    known."""
     done = 0
 
     def chunks(file: LogFile) -> Iterator[bytes]:
@@ -83,7 +84,8 @@ def counted(run: Run, progress: Progress, total: int | None) -> Run:
 
 
 def plain_size(path: Path, run: Run) -> int | None:
-    """-> the bytes that a file or folder of `run` holds; None where some are compressed, or can't be looked at."""
+    """Returns the size in bytes of the files of `run`, or None if some of them are compressed or cannot be
+    inspected."""
     paths = [path / name for name in run.names] if path.is_dir() else [path]
     if any(each.name.endswith(_PACKED) for each in paths):
         return None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torchtriage.services.retriage import Difference, Retriage
     from torchtriage.services.service import Service
 
-_MAX_LISTED = 50  # differences that are printed one by one
+_MAX_LISTED = 50  # number of differences that are printed one by one
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,7 +32,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """-> 0. Raises SettingError, KnowledgeError, StorageUnavailable."""
+    """Returns 0. Raises SettingError, KnowledgeError or StorageUnavailable."""
     from torchtriage.cli.token import me
     from torchtriage.services.retriage import Retriage
     from torchtriage.services.service import close_service, open_service
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _applied(service: Service, found: list[str], quiet: bool) -> Retriage:
-    """-> the run that has changed the verdicts of these incidents."""
+    """Triages these incidents again, saves their new verdicts, and returns the Retriage that did it."""
     from torchtriage.cli.token import me
     from torchtriage.services.retriage import Retriage
 
@@ -69,7 +69,7 @@ def _applied(service: Service, found: list[str], quiet: bool) -> Retriage:
 
 
 def _print_differences(differences: Iterator[Difference], progress: Progress) -> Counter[str]:
-    """Prints what changes, and what can't be triaged now -> how many of each kind."""
+    """Prints each difference and each incident that cannot be triaged now. Returns how many there are of each kind."""
     kinds: Counter[str] = Counter()
     for number, difference in enumerate(differences):
         change = _change(difference)
@@ -94,20 +94,21 @@ def _print_summary(retriage: Retriage, kinds: Counter[str]) -> None:
 
 
 def _is_terminal() -> bool:
-    """-> whether there is somebody to ask."""
+    """Returns whether there is a person to ask."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _agreed() -> bool:
-    # On standard error, as the differences may go into a file; the end of the input is a no.
+    # Asks on standard error, because the differences may be redirected to a file. The end of the input means no.
     print("Change them? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _change(difference: Difference) -> str:
-    """-> what changes of an incident; where its cause stays, with the cases that answered and answer."""
+    """Describes how the verdict of an incident changes. If only its answer changes, names the cases before and
+    after."""
     before, after = difference.cases if difference.only_answer else (None, None)
-    told = _outcome(difference.after, after) if difference.after else f"stays, as {difference.problem}"
+    told = _outcome(difference.after, after) if difference.after else f"unchanged: {difference.problem}"
     return f"{_outcome(difference.before, before)} → {told}"
 
 

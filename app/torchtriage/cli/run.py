@@ -1,4 +1,4 @@
-"""`torchtriage run`: runs a command; when it fails, triages its output and starts it again if the policy says so."""
+"""`torchtriage run`: runs a command. If it fails, triages its output and restarts it if the policy says so."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ The environment of the command has TORCHTRIAGE_ATTEMPT, and after a restart TORC
 TORCHTRIAGE_EXCLUDE_HOSTS, if a checkpoint or hosts to exclude are known. The exit status is the
 status of the command.
 """
-_DRY_RUN = ("dry run: the command is not started again", "试运行：不会重新启动命令")
+_DRY_RUN = ("dry run: the command is not restarted", "试运行：不会重新启动命令")
 _OTHER_HOST = (
-    "this host is to be left out, so the command is not started again here",
+    "this host must be excluded, so the command is not restarted here",
     "需要排除本机，因此不在此重新启动命令",
 )
-_AGAIN = ("attempt {} begins", "开始第 {} 次尝试（从 0 起）")
-_ENDED = ("told to end, so the command is not started again", "收到结束信号，不会重新启动命令")
+_AGAIN = ("attempt {} starts", "开始第 {} 次尝试（从 0 起）")
+_ENDED = ("received a signal to end, so the command is not restarted", "收到结束信号，不会重新启动命令")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -46,7 +46,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         usage="torchtriage run [options] -- COMMAND [ARGUMENT…]",
         help="run a command, and restart it if a restart can help",
         description="Run a command. Its output passes through unchanged. If it fails, print why, decide by the\n"
-        "policy, and start it again if the decision is to restart. Needs no server.",
+        "policy, and restart it if the decision is to restart. Needs no server.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -54,7 +54,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
     add_policy(parser)
     parser.add_argument("--restarts", type=int, metavar="N", help="restart at most N times (as set in the policy)")
-    parser.add_argument("--dry-run", action="store_true", help="print the decision, but do not start the command again")
+    parser.add_argument("--dry-run", action="store_true", help="print the decision, but do not restart the command")
     parser.add_argument(
         "--history",
         metavar="FILE",
@@ -66,9 +66,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the command until it ends well or is not to be started again; ends this process as the command ended.
+    """Runs the command until it succeeds or must not be restarted, then ends this process as the command ended.
 
-    -> 126 or 127 where it can't be started. Raises BadInput, SettingError, before it is.
+    Returns 126 or 127 if the command cannot be started. Raises BadInput or SettingError before it starts.
     """
     from torchtriage.cli.decision_report import history_in, policy_of
     from torchtriage.cli.supervise import NotKept, hold_signals, release_signals
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
             for stream in ended.open:
                 stream.pass_on_alone()
     except (NotKept, OSError) as error:
-        _say(f"nothing can be kept of the output, so the command just runs: {error}")
+        _say(f"cannot keep a copy of the output, so the command runs without triage: {error}")
         release_signals()
         return replace_by(command)
     leave(ended.status)
@@ -100,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 class _Attempts:
-    """One job: its command, and what is known of its attempts."""
+    """One job: its command and its attempts so far."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class _Attempts:
         self._lang: Language = options.lang
 
     def until_the_end(self) -> Ended:
-        """-> how the last attempt ended. Raises OSError."""
+        """Runs attempts until one succeeds or must not be repeated. Returns how the last one ended. Raises OSError."""
         from torchtriage.cli.supervise import supervise, told_to_end
 
         told: dict[str, str] = {}
@@ -137,7 +137,8 @@ class _Attempts:
         raise AssertionError("there is always a next number")
 
     def _decide(self, ended: Ended, attempt: int) -> Decision | None:
-        """Says what failed and what is decided -> the decision; None where the output could not be triaged."""
+        """Prints why the attempt failed and what is decided. Returns the decision, or None if the output cannot be
+        triaged."""
         from torchtriage.cli.decision_report import decision_lines
         from torchtriage.decision.decide import decide
         from torchtriage.decision.failure import failure_of
@@ -179,13 +180,13 @@ class _Attempts:
 
 
 def _told(decision: Decision) -> dict[str, str]:
-    """-> the variables of the next attempt."""
+    """Returns the environment variables of the next attempt."""
     found = {"TORCHTRIAGE_CHECKPOINT": decision.checkpoint, "TORCHTRIAGE_EXCLUDE_HOSTS": ",".join(decision.hosts)}
     return {name: value for name, value in found.items() if value}
 
 
 def _triaged(ended: Ended, lang: Language) -> Verdict:
-    """-> the verdict on what the command wrote. Raises TriageError."""
+    """Returns the verdict on the command's output. Raises TriageError."""
     from torchtriage.causality.ending import JOB_STATUS
     from torchtriage.cli.start_engine import start_engine
 
@@ -194,7 +195,8 @@ def _triaged(ended: Ended, lang: Language) -> Verdict:
 
 
 def _log(ended: Ended) -> Run:
-    """-> the copy of the output as a run. Of a command that a signal ended, the line that a shell would say."""
+    """Returns the copy of the output as a run. If a signal ended the command, adds the line that a shell would
+    print."""
     from torchtriage.client.torchtriage_client import Member, Pieces
     from torchtriage.reading.sources import CHUNK, LogFile, Run
 
@@ -225,6 +227,6 @@ def _show(verdict: Verdict, lang: Language) -> None:
 
 
 def _say(text: str) -> None:
-    """Our own words, a line on standard error, whatever state that is in."""
+    """Prints one line on standard error, and ignores it if that fails."""
     with contextlib.suppress(OSError, ValueError):
         print(f"torchtriage: {text}", file=sys.stderr, flush=True)

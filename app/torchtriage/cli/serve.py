@@ -1,4 +1,4 @@
-"""`torchtriage serve`: the web page and the API."""
+"""`torchtriage serve`: starts the web page and the API."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from torchtriage.settings import Settings
 
-_M_TRIM_THRESHOLD, _M_ARENA_MAX = -1, -8  # of glibc, malloc.h
-_MOST_KEPT = 128 << 10  # bytes at the end of the heap that malloc keeps when they are freed
-_GRACE = 10  # seconds that requests under way have when the service is asked to stop
+_M_TRIM_THRESHOLD, _M_ARENA_MAX = -1, -8  # from malloc.h of glibc
+_MOST_KEPT = 128 << 10  # bytes of free memory that malloc may keep at the end of the heap
+_GRACE = 10  # seconds for requests to finish after the service is asked to stop
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -36,8 +36,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serves until it is stopped. Raises TriageError, before anything is served, where something is wrong, and where
-    the database's file was taken away from below it."""
+    """Serves until the process is stopped. Raises TriageError before serving if anything is wrong, and later if the
+    file of the database was moved or deleted."""
     from torchtriage.cli.logging_setup import start_logging
     from torchtriage.settings import Settings
     from torchtriage.storage.sqlite_lock import exclusive_use
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     _hand_memory_back()
     start_logging(settings)
     with _listening(settings) as listening, exclusive_use(settings.database):
-        # Here, as they take a second to load, and what is wrong with settings, port or database is said before.
+        # Imported here because they take a second to load; errors in settings, port or database are reported earlier.
         import uvicorn
 
         from torchtriage.services.service import close_service, open_service
@@ -60,17 +60,17 @@ def run(options: argparse.Namespace) -> int:
         try:
             app = create_app(settings, service)
         except TriageError:
-            close_service(service)  # a triage process that is killed while it starts prints a traceback below our line
+            close_service(service)  # else a triage process that is killed while it starts prints a traceback
             raise
         config = uvicorn.Config(
             app,
             http=BoundedHead,
             log_config=None,
             access_log=False,
-            proxy_headers=False,  # whom to believe says TRIAGE_TRUSTED_PROXIES
+            proxy_headers=False,  # TRIAGE_TRUSTED_PROXIES decides which proxies to trust
             timeout_graceful_shutdown=_GRACE,
         )
-        if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup has it ignored
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # with nohup it is ignored
             signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
         server = _server(config)
 
@@ -87,16 +87,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _hand_memory_back() -> None:
-    """glibc gives each thread memory of its own, and keeps what is freed: with forty uploads a fifth of all that the
-    server held. Python runs one thread at a time, so one arena serves all of them."""
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl and macOS have none
+    """Makes glibc return freed memory to the system. By default each thread gets its own arena, which keeps freed
+    memory: a fifth of the server's memory with forty uploads. Python runs one thread at a time, so one arena is
+    enough."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl and macOS do not have it
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, 1)
         mallopt(_M_TRIM_THRESHOLD, _MOST_KEPT)
 
 
 def _server(config: uvicorn.Config) -> uvicorn.Server:
-    """-> one that ends in time, whatever its threads wait for."""
+    """Returns a server that exits in time even if its threads are blocked."""
     import uvicorn
 
     class Server(uvicorn.Server):
@@ -113,5 +114,5 @@ def _listening(settings: Settings) -> socket.socket:
         return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
     except OSError as error:
         place = f"{settings.host}:{settings.port}"
-        reason = str(error.strerror).partition(" (while")[0]  # what socket says about itself goes on after that
+        reason = str(error.strerror).partition(" (while")[0]  # socket appends its own explanation
         raise TriageError(f"can't listen on {place}: {reason}") from None

@@ -1,4 +1,4 @@
-"""The latest time at which a serving or working command exits once it is asked to."""
+"""Limits how long a server or worker may take to exit."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import os
 import threading
 
 log = logging.getLogger(__name__)
-_LATEST = 28  # seconds; machines wait 30 before they kill
+_LATEST = 28  # seconds; service managers usually kill a process after 30
 
 
 def end_at_the_latest() -> None:
-    """From now on this process has 28 seconds: where its database stands still, so does each thread that asked it.
+    """Ends this process in at most 28 seconds. A thread that waits for a database that does not answer cannot be ended
+    otherwise.
 
-    Nothing is lost by that: what was acknowledged is durable, and what was in hand goes to another process.
+    No data is lost: acknowledged logs are durable, and another process takes over unfinished ones.
     """
     timer = threading.Timer(_LATEST, _end)
     timer.daemon = True

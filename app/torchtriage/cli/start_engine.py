@@ -1,4 +1,4 @@
-"""Starts the engine for a command: the knowledge folders of the environment in, an engine out."""
+"""Starts the engine of a command, with the knowledge folders that the environment variables name."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ if TYPE_CHECKING:
 
 
 def folders() -> list[Path]:
-    """-> the built-in knowledge base, the packs that are installed, then the folders of TRIAGE_KNOWLEDGE_DIRS."""
+    """Returns the folders in the order in which they load: the built-in knowledge base, installed packs,
+    TRIAGE_KNOWLEDGE_DIRS."""
     from torchtriage.knowledge.folders import packs_in
 
     return _ordered(packs_in(packs_home()))
 
 
 def folders_of_files() -> list[Path]:
-    """-> the same without packs: where entries are written and changed."""
+    """Returns the same folders without packs. `kb new` and `kb check --accept` write to these."""
     own = os.environ.get("TRIAGE_KNOWLEDGE_DIRS", "")
     return [BUILT_IN, *(Path(folder) for folder in own.split(os.pathsep) if folder)]
 
 
 def packs_home() -> Path:
-    """-> where packs are installed, in TRIAGE_DATA_DIR as for the service."""
+    """Returns the folder of installed packs. It is in TRIAGE_DATA_DIR, as for the service."""
     from torchtriage.data_dir import default_data_dir
     from torchtriage.knowledge.folders import home_of_packs
 
@@ -40,14 +41,15 @@ def packs_home() -> Path:
 
 
 def load_knowledge(fresh: bool = False) -> KnowledgeBase:
-    """-> the knowledge base of these folders, without files of packs that do not load; standard error says which.
-    Where `fresh`, all files are parsed, and what only kb check refuses is not looked at. Raises KnowledgeError."""
+    """Returns the knowledge base of all folders. Files of packs that do not load are left out, with a warning on
+    standard error. With `fresh`, all files are parsed instead of read from the cache, and without the checks that only
+    `kb check` makes. Raises KnowledgeError."""
     from torchtriage.knowledge import cache
     from torchtriage.knowledge.folders import packs_in
     from torchtriage.knowledge.sound_folders import load_sound
 
     def parsed(folders: Sequence[Path], _: Path, without: frozenset[Path]) -> KnowledgeBase:
-        from torchtriage.knowledge import loader  # with it all that reads YAML
+        from torchtriage.knowledge import loader  # imported here, because it imports the YAML parser
 
         return loader.load(folders, without=without)
 
@@ -63,7 +65,7 @@ def _ordered(packs: Sequence[Path]) -> list[Path]:
 
 
 def start_engine() -> Engine:
-    """-> an engine that is ready. Raises KnowledgeError."""
+    """Returns an engine that is ready. Raises KnowledgeError."""
     with _no_garbage():
         from torchtriage.engine import Engine
         from torchtriage.knowledge.cache import cache_folder
@@ -73,7 +75,8 @@ def start_engine() -> Engine:
 
 @contextmanager
 def _no_garbage() -> Iterator[None]:
-    """What is made meanwhile stays until the process ends, so it is not searched for garbage: a sixth of a start."""
+    """Turns garbage collection off and afterwards exempts all existing objects from it. They live until the process
+    ends, so searching them would cost a sixth of the start time."""
     gc.disable()
     try:
         yield

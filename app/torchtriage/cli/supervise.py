@@ -1,7 +1,7 @@
-"""Runs a command in a process group of its own: what it writes passes through unchanged, and a bounded copy is kept.
+"""Runs a command in its own process group. Its output passes through unchanged, and a bounded copy is kept.
 
-Signals that reach this process go on to the whole group. On a terminal the group is the foreground one, as a shell
-would have it, so that Ctrl-C and Ctrl-Z reach it.
+Signals to this process are forwarded to the whole group. On a terminal the group becomes the foreground group, as a
+shell would do it, so that Ctrl-C and Ctrl-Z reach it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,25 @@ from torchtriage.client.torchtriage_client import Member, Stream, ring_member, s
 _TOLD_TO_END = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
 _FORWARDED = {*_TOLD_TO_END, signal.SIGUSR1, signal.SIGUSR2}
 _WAITED = {*_FORWARDED, signal.SIGCHLD, signal.SIGWINCH}
-_BLOCKED = {*_WAITED, signal.SIGTTOU}  # the latter: a group in the background takes the terminal back
+_BLOCKED = {
+    *_WAITED,
+    signal.SIGTTOU,
+}  # SIGTTOU, because this process takes the terminal back while it is in the background
 _PR_SET_PDEATHSIG = 1
 
 
 class NotKept(Exception):
-    """There is no place for a copy of the output."""
+    """The copy of the output cannot be created."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended: its status, negative for a signal; whether somebody told it to end, rather than it failing;
-    what it wrote. The streams that processes of its own still hold are `open`."""
+    """How a command ended.
+
+    `status` is its exit status, or the negative number of a signal. `told` is true if a signal asked it to end, so it
+    did not fail by itself. `log` is the copy of its output. `group` is its process group. `open` are the streams that
+    other processes of the command still hold open.
+    """
 
     status: int
     told: bool
@@ -40,30 +47,30 @@ class Ended:
     open: tuple[Stream, ...]
 
     def kill_the_rest(self) -> None:
-        """Ends what the command left behind in its group, which would be in the way of the next attempt."""
+        """Kills the processes that the command left in its group, because they could disturb the next attempt."""
         with contextlib.suppress(OSError):
             os.killpg(self.group, signal.SIGKILL)
 
 
 def hold_signals() -> None:
-    """From here on signals wait for `supervise` and `told_to_end` to take them."""
+    """Blocks signals until `supervise` or `told_to_end` takes them."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
 
 
 def release_signals() -> None:
-    """They come as before."""
+    """Unblocks the signals."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)
 
 
 def told_to_end(seconds: float) -> bool:
-    """Waits -> whether somebody told this process to end meanwhile, or before."""
+    """Waits up to `seconds`. Returns whether a signal asked this process to end, during or before the wait."""
     return signal.sigtimedwait(_TOLD_TO_END, seconds) is not None
 
 
 def supervise(command: Sequence[str], environment: Mapping[str, str], folder: str) -> Ended:
-    """Runs a command to its end -> how that was. `folder` is for the copy of its output, which holds the beginning and
-    the end where it is long. Raises NotKept before the command is started, OSError where it can't be.
-    """
+    """Runs a command to its end and returns how it ended. The copy of its output goes to `folder`; of long output, only
+    the beginning and the end are kept. Raises NotKept before the command starts, and OSError if it cannot be
+    started."""
     try:
         outputs = streams(tempfile.mkdtemp(dir=folder))
     except OSError as error:
@@ -106,7 +113,7 @@ def _wait(pid: int, outputs: Sequence[Stream], terminal: _Terminal) -> tuple[int
 
 
 class _Terminal:
-    """The terminal on standard input, where this process is in its foreground."""
+    """The terminal on standard input, if this process is in its foreground group."""
 
     def __init__(self) -> None:
         self._ours = False
@@ -114,7 +121,7 @@ class _Terminal:
             self._ours = os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()
 
     def start_of_child(self) -> Callable[[], None]:
-        """-> what the child does before it becomes the command."""
+        """Returns what the child process runs before it executes the command."""
         ours, prctl = self._ours, _prctl()
 
         def prepare() -> None:
@@ -122,7 +129,7 @@ class _Terminal:
             if ours:
                 os.tcsetpgrp(0, os.getpid())
             if prctl is not None:
-                prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # where this process is killed
+                prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # end the command if this process is killed
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)
 
         return prepare
@@ -133,7 +140,7 @@ class _Terminal:
                 os.tcsetpgrp(0, os.getpgrp())
 
     def suspend(self, group: int) -> None:
-        """Stops with the command, so that the shell above gets the terminal, and goes on with it."""
+        """Stops this process when the command stops, so that the shell gets the terminal. Continues both together."""
         if not self._ours:
             return
         self.take()
@@ -151,7 +158,8 @@ def _prctl() -> Callable[..., int] | None:
 
 
 def _member(stream: Stream) -> Member:
-    """-> what was kept of an output; of a file, what stands in it from where the command began."""
+    """Returns the copy of one output stream. If the stream is redirected to a file, returns what the command wrote to
+    that file."""
     try:
         if stream.where is not None:
             path, start = stream.where

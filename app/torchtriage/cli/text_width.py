@@ -1,4 +1,4 @@
-"""Text on a terminal of so many columns: how wide it is, wrapped or cut. A Chinese character takes two columns."""
+"""Measures, wraps and cuts text for a terminal. A Chinese character takes two columns."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _WORD = lazy_regex(
 
 
 def columns(text: str) -> int:
-    """-> how many columns a text takes."""
+    """Returns how many columns a text takes."""
     return sum(_columns(char) for char in text) if not text.isascii() else len(text)
 
 
 def rows(line: str, width: int) -> int:
-    """-> how many rows a line takes on a terminal that breaks it."""
+    """Returns how many rows a text takes on a terminal of `width` columns."""
     return sum(max(1, -(-columns(part) // width)) for part in line.split("\n"))
 
 
 def cut(text: str, width: int) -> str:
-    """-> a text of at most `width` columns; `…` says that there was more."""
+    """Returns at most `width` columns of a text; the end becomes `…` if it was longer."""
     if columns(text) <= width:
         return text
     kept, used = "", 1
@@ -35,8 +35,8 @@ def cut(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int, inner: int = 0, most: int | None = None) -> list[str]:
-    """-> lines of at most `width` columns, those after the first moved in by `inner`; `most` lines, the last one cut
-    where there is more."""
+    """Returns the text as lines of at most `width` columns, all but the first indented by `inner`. Returns at most
+    `most` lines; the last one is cut if there are more."""
     lines, line = [], ""
     for word in _pieces(text, width - inner):
         if line.strip() and columns(line + word.rstrip()) > width:
@@ -52,7 +52,7 @@ def wrapped(text: str, width: int, inner: int = 0, most: int | None = None) -> l
 
 
 def _pieces(text: str, width: int) -> list[str]:
-    """-> words, spaces and single Chinese characters; a word that is wider than a line in several pieces."""
+    """Returns the words, spaces and single Chinese characters of a text. A word wider than `width` is split."""
     found: list[str] = []
     for word in _WORD.findall(" ".join(text.split())):
         while columns(word) > width:

@@ -1,4 +1,4 @@
-"""`torchtriage token`: makes, lists and revokes tokens."""
+"""`torchtriage token`: creates, lists and revokes API tokens."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _revoke(options: argparse.Namespace) -> int:
 
 
 def open_database() -> Database:
-    """-> the service's database, at the tables of this version."""
+    """Returns the database of the service, after upgrading its tables to this version."""
     from torchtriage.settings import Settings
     from torchtriage.storage.database import Database
     from torchtriage.storage.schema_upgrade import upgrade
@@ -95,7 +95,7 @@ def _days(text: str) -> int:
 
 
 def me() -> str:
-    """-> who runs a command, for the audit log."""
+    """Returns the name of the user who runs the command, for the audit log."""
     try:
         return f"{getpass.getuser()} (command line)"
     except (KeyError, OSError):

@@ -1,4 +1,4 @@
-"""`torchtriage triage`: logs in, verdicts out, with no server and no database."""
+"""`torchtriage triage`: prints a verdict for each log. Needs no server and no database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torchtriage.reading.sources import Run
 
 _STATUS = {"healthy": 0, "unexplained": 12, "inconclusive": 13}
-UNREDACTED = "torchtriage: WARNING: --no-redact: what follows may hold passwords, tokens and keys that the log holds"
+UNREDACTED = "torchtriage: WARNING: --no-redact: the output may contain passwords, tokens and keys from the log"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -61,7 +61,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """Triages each PATH in turn; an unreadable one is reported on standard error, and the others are still triaged."""
+    """Prints the verdict on each PATH and returns the exit status. A PATH that cannot be read is reported on standard
+    error; the others are still triaged."""
     from torchtriage.domain.trace import Trace
 
     paths = options.paths or (["-"] if sys.stdin is None or not sys.stdin.isatty() else [])
@@ -91,8 +92,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def trace_lines(trace: Trace) -> Iterator[str]:
-    """Yields a table of the steps: its name, milliseconds, what it took from the one before, what it gave; samples
-    below. What the log says in them is redacted."""
+    """Yields a table with one line per step: name, milliseconds, input and output. Sample lines of the log follow each
+    step; secrets in them are redacted."""
     from torchtriage.reading.redaction.encoded_secrets import redact_encoded
 
     took = ""
@@ -103,7 +104,7 @@ def trace_lines(trace: Trace) -> Iterator[str]:
 
 
 def opened(path: str, progress: Progress) -> Run:
-    """-> the run at `path`, whose reading shows on the progress line. Raises UnreadableLog."""
+    """Returns the run at `path`; `-` is standard input. Reading it updates the progress line. Raises UnreadableLog."""
     from torchtriage.reading.sources import open_path, open_stdin
 
     if path == "-":

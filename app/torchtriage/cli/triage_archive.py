@@ -1,4 +1,4 @@
-"""`torchtriage triage-archive`: verdicts for an archive of logs, on this machine or on a Dask cluster."""
+"""`torchtriage triage-archive`: writes a verdict for every log of an archive, on this machine or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from torchtriage.extras import require
 if TYPE_CHECKING:
     from torchtriage.services.triage_archive import ArchiveProgress, Lost
 
-_REPORT_EVERY = 10  # seconds, where standard error is no terminal
-_AHEAD = 4  # shards that are given out for each that is worked on
-_FEWEST = 16  # of them on a cluster that has no workers yet
+_REPORT_EVERY = 10  # seconds between two progress lines if standard error is not a terminal
+_AHEAD = 4  # number of shards queued per process or thread
+_FEWEST = 16  # minimum number of shards queued on a cluster, which may have no workers yet
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -48,9 +48,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """-> 0 when every log has its verdict, or the reason why there is none.
+    """Returns 0 when every log has a verdict or a reason why it has none.
 
-    Raises BadInput, SettingError, KnowledgeError, StorageUnavailable: run it again to go on.
+    Raises BadInput, SettingError, KnowledgeError or StorageUnavailable. A second run continues after the finished
+    shards.
     """
     from torchtriage.cli.triage import UNREDACTED
     from torchtriage.services.triage_archive import ArchiveProgress, Work, triage_archive
@@ -82,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _lines() -> Callable[[str], None]:
-    """-> what writes a text every ten seconds, for the output file of a batch job."""
+    """Returns a function that prints a text at most every ten seconds, for the output file of a batch job."""
     last = time.monotonic()
 
     def show(text: str) -> None:
@@ -111,20 +112,21 @@ def _processes(jobs: int, memory: int) -> Iterator[tuple[Executor, int, Lost]]:
 
 @contextmanager
 def _cluster(address: str) -> Iterator[tuple[Executor, int, Lost]]:
-    """The workers need torchtriage of this version, the same knowledge folders, and to reach source and target."""
+    """Yields the executor of a Dask cluster. Its workers need this version of torchtriage, the same knowledge folders,
+    and access to the source and the target."""
     require("dask", "`triage-archive --dask`")
     from distributed import Client, KilledWorker
 
     try:
         client = Client(address)
     except (OSError, ValueError) as error:
-        raise BadInput(f"--dask {address}: there is no scheduler: {error}") from None
+        raise BadInput(f"--dask {address}: cannot connect to a scheduler: {error}") from None
     with client:
         executor = client.get_executor(pure=False)
         try:
             yield executor, max(_FEWEST, sum(client.nthreads().values()) * _AHEAD), (KilledWorker,)
         finally:
-            executor.shutdown(wait=False)  # gives up what still waits
+            executor.shutdown(wait=False)  # gives up the shards that no worker has started
 
 
 def _count(text: str) -> int:

@@ -1,4 +1,4 @@
-"""A verdict as text for people: a first screen of at most 20 lines, and the rest behind it where it is asked for."""
+"""Prints a verdict as text for people: a first screen of at most 20 lines and, if asked for, everything else."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from torchtriage.domain.verdict import Evidence, SuggestedFix, Verdict
 from torchtriage.reading.file_types import FileForm
 from torchtriage.reading.prefixes.strip import ANSI
 
-MOST_ROWS = 19  # of the first screen; an empty one follows
-WIDTH = 100  # columns where the output is no terminal
-_WIDEST = 110  # columns that a sentence takes; longer lines are hard to read
+MOST_ROWS = 19  # rows of the first screen, without the empty one after it
+WIDTH = 100  # columns if the output is not a terminal
+_WIDEST = 110  # maximum columns of a sentence; longer lines are hard to read
 _BOLD, _DIM, _RED, _GREEN, _YELLOW, _CYAN, _OFF = (
     "\x1b[1m",
     "\x1b[2m",
@@ -34,7 +34,7 @@ _LABELS: dict[str, tuple[str, str]] = {
     "sure": ("Sure", "置信度"),
     "unknown": ("Unknown", "未知"),
 }
-_LEFT = 9  # columns of the labels
+_LEFT = 9  # columns for the labels
 _RETRY = {
     "yes": ("yes.", "有帮助。"),
     "no": ("no.", "没有帮助。"),
@@ -56,12 +56,12 @@ _WORDS: dict[str, tuple[str, str]] = {
     "reasons": ("Why this verdict", "判断依据"),
     "others": ("Also considered", "其他候选"),
     "earlier": ("Earlier runs in this log", "同一日志中更早的运行"),
-    "facts": ("What the log tells of the run", "日志中的运行信息"),
+    "facts": ("Facts about the run", "日志中的运行信息"),
     "more": ("Read more", "参考"),
-    "sources": ("What the files were taken for", "各文件被识别为"),
+    "sources": ("How each file was read", "各文件被识别为"),
     "warnings": ("Warnings", "注意"),
 }
-# Parts behind the first screen that its last line names, with how much there is of each.
+# Parts that only --all prints. The last line of the first screen names them, with the number of items.
 _COUNTED: dict[str, tuple[str, str]] = {
     "why": ("causes ({})", "可能原因 {} 条"),
     "do": ("fixes ({})", "办法 {} 条"),
@@ -73,8 +73,8 @@ _NUMBERED = frozenset({"why", "do"})
 
 
 def report(verdict: Verdict, lang: Language, colour: bool, width: int = WIDTH, whole: bool = False) -> str:
-    """-> the first screen as text of `width` columns, with ANSI colours where `colour` is set; all that is known of the
-    run behind it where the `whole` is wanted."""
+    """Returns the first screen as text of `width` columns, with ANSI colors if `colour`. With `whole`, all other parts
+    follow."""
     page = _Page(verdict, lang == "zh", colour, width)
     for tight in range(1 if whole else _TIGHTEST + 1):
         page.screen(tight, whole)
@@ -85,7 +85,7 @@ def report(verdict: Verdict, lang: Language, colour: bool, width: int = WIDTH, w
     return "\n".join(page.lines) + "\n"
 
 
-_TIGHTEST = 5  # how often a first screen that is too long is made shorter
+_TIGHTEST = 5  # number of times that a first screen is shortened if it is too long
 
 
 class _Page:
@@ -98,8 +98,8 @@ class _Page:
         self._rest = _rest(verdict, _WORDS["shown"][chinese])
 
     def screen(self, tight: int, whole: bool) -> None:
-        """Writes the first screen, shorter with each step of `tight`: first the telling line and why to retry,
-        then long commands, then the last steps, then the sentences themselves."""
+        """Writes the first screen. Each higher value of `tight` shortens more: the evidence and the retry reason, long
+        commands, the last steps, and at last the sentences."""
         self.lines, self.rows = [], 0
         verdict, screen = self._verdict, self._screen
         self._line(cut(verdict.source, self._width), _DIM)
@@ -123,7 +123,7 @@ class _Page:
             self._line(self._behind(), _DIM)
 
     def rest(self) -> None:
-        """Writes what follows the first screen."""
+        """Writes the parts after the first screen."""
         for name, items in self._rest:
             self._line("")
             self._line(_WORDS[name][self._chinese], _BOLD)
@@ -150,7 +150,7 @@ class _Page:
                 self._line(line)
 
     def _behind(self) -> str:
-        """-> what --all shows besides, the parts that people ask for first."""
+        """Returns the line that says what else --all prints. The parts that readers need most come first."""
         counted = {name: len(items) for name, items in self._rest}
         told = [words[self._chinese].format(counted[name]) for name, words in _COUNTED.items() if name in counted]
         if self._chinese:
@@ -176,7 +176,7 @@ class _Page:
         return f"{_SURE[screen.sure][self._chinese]} · {root.entry}{'/' + case if case else ''}{pack}"
 
     def _sentence(self, label: str, text: str, style: str = "", inner: int = 0, most: int | None = None) -> None:
-        """Writes a sentence behind its label, in as many lines as it needs, or at most `most`."""
+        """Writes a sentence after its label, wrapped to at most `most` lines."""
         left = _LEFT if label else 0
         told = wrapped(ANSI.sub("", text), min(self._width, _WIDEST) - left, inner, most)
         name = _LABELS[label][self._chinese] if label.strip() else ""
@@ -191,7 +191,7 @@ class _Page:
 
 
 def _rest(verdict: Verdict, shown: str) -> list[tuple[str, list[str]]]:
-    """-> the parts that the first screen does not hold, by name, without the empty ones."""
+    """Returns the name and items of each part that is not on the first screen and is not empty."""
     root = verdict.root_cause
     parts: list[tuple[str, list[str]]] = []
     if root is not None:
@@ -234,7 +234,7 @@ def _fact(fact: Fact) -> str:
 
 
 def _sources(verdict: Verdict) -> list[str]:
-    """-> how many files were taken for what, and those that were left out; nothing where all are logs."""
+    """Returns how many files were read as which kind, and which files were left out. Empty if all are logs."""
     told = Counter(source.taken_for for source in verdict.run.sources)
     if told.keys() <= {FileForm.LOG}:
         return []

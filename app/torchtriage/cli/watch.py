@@ -1,4 +1,4 @@
-"""`torchtriage watch`: follows the logs of a running job, and says when it hangs and when it goes on."""
+"""`torchtriage watch`: follows the logs of a running job and reports when it hangs and when it continues."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from torchtriage.domain.verdict import Verdict
     from torchtriage.reading.sources import LogFile, Run
 
-OWN_FILE = "torchtriage-watch.log"  # the name of the file that tells the engine what only a watch knows
-_MOST_GROUPS = 4  # of ranks that fell silent at one time, which are printed
-_LINES_LOOKED_AT = 40  # of new output, for a step
+OWN_FILE = "torchtriage-watch.log"  # name of the file that passes the watch's own observations to the engine
+_MOST_GROUPS = 4  # number of groups printed; a group is the ranks that became silent at the same time
+_LINES_LOOKED_AT = 40  # number of lines of new output searched for a step
 _Words = tuple[str, str]
 _SILENT: _Words = (
     "no output for {seconds} s (limit {limit} s{usual})",
@@ -89,7 +89,7 @@ def _positive(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Follows the logs until the watched processes end, the files are gone, or it is told to end. Raises BadInput."""
+    """Follows the logs until the processes of --pid end, the files are gone, or a signal arrives. Raises BadInput."""
     for path in options.paths:
         parent = Path(path).absolute().parent
         if not Path(path).exists() and not parent.is_dir():
@@ -114,11 +114,13 @@ class _Job:
         self._limits = Limits(options.silence, options.factor, options.patience)
 
     def follow(self, wait: Callable[[float], bool]) -> None:
-        """Looks again and again until `wait`, which waits so many seconds, says that it is to end."""
+        """Checks the logs repeatedly. `wait` waits for a number of seconds and returns True if the watch must end."""
         options, now = self._options, time.monotonic()
         follower = Follower(options.paths, now)
         written = follower.newest()
-        began = now - max(0.0, time.time() - written) if written else now  # it may hang since before
+        began = (
+            now - max(0.0, time.time() - written) if written else now
+        )  # the job may have hung before the watch started
         watch = Watch(self._limits, began, last_step)
         follower.read(watch, began)
         watch.look(began)
@@ -142,7 +144,8 @@ class _Job:
                 return self._verdict(None)
 
     def _is_work(self, news: News, watch: Watch) -> bool:
-        """-> whether it is a silence in which ranks below the processes work on, as py-spy shows; it is told then."""
+        """Returns whether a silence is work: py-spy shows that the stacks of ranks below the processes change. If so,
+        prints it."""
         if not watch.may_be_work(news):
             return False
         ranks = RankSet.of(rank for pid in self._pids for rank in moving(pid, ""))
@@ -180,7 +183,7 @@ class _Job:
             yield f"torchtriage:   {_PROVISIONAL[zh]}"
 
     def _verdict(self, news: News | None) -> None:
-        """Prints the verdict on what is in the logs now; in a process of its own, so that this one stays small."""
+        """Prints the verdict on the logs so far. A child process does this, so that this process stays small."""
         sys.stdout.flush()
         sys.stderr.flush()
         child = os.fork()
@@ -213,25 +216,27 @@ class _Job:
 
 
 def last_step(tail: bytes) -> Step | None:
-    """-> the last step that some lines show, by what the engine knows of progress."""
+    """Returns the last training step that these lines show, or None."""
     from torchtriage.facts import progress
 
     for line in reversed(tail.decode("utf-8", "replace").splitlines()[-_LINES_LOOKED_AT:]):
         text = progress.newest(line)
         if progress.progressed(text) and progress.counts(progress.counting(text))[0]:
-            number = None if progress.BAR in text else progress.step(text)  # a bar may be of an evaluation
+            number = (
+                None if progress.BAR in text else progress.step(text)
+            )  # the number of a progress bar may be that of an evaluation
             return Step(text.encode() if number is None else str(number).encode(), number)
     return None
 
 
 def watched_run(paths: Sequence[str], news: News | None) -> Run:
-    """-> the logs as one run, with what only the watch knows behind them."""
+    """Returns the logs as one run. The watch's own observations follow as a file of their own."""
     from torchtriage.errors import UnreadableLog
     from torchtriage.reading.sources import LogFile, Run, open_path
 
     runs = []
     for path in paths:
-        with contextlib.suppress(UnreadableLog):  # nothing may be in it yet
+        with contextlib.suppress(UnreadableLog):  # the log may still be empty
             runs.append((path, open_path(Path(path))))
     own = news.for_engine.encode() if news else b""
 
@@ -248,7 +253,7 @@ def watched_run(paths: Sequence[str], news: News | None) -> Run:
 
 
 def as_json(news: News | None, verdict: Verdict | None = None) -> dict[str, object]:
-    """-> a report for machines."""
+    """Returns a report as a JSON object."""
     told: dict[str, object] = {"event": news.kind if news else "ended", "at": datetime.now().astimezone().isoformat()}
     if news:
         told |= {"seconds": round(news.seconds, 1), "limit": round(news.limit, 1), "usual": news.usual}
@@ -262,7 +267,7 @@ def _clock() -> str:
 
 
 def _runs(pid: int) -> bool:
-    """-> whether a process is there, and not only its exit status."""
+    """Returns whether a process is alive. A zombie is not."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] not in ("Z", "X")

@@ -1,4 +1,4 @@
-"""`torchtriage watch-kubernetes`: reports the training jobs of a cluster that fail, with no change to any."""
+"""`torchtriage watch-kubernetes`: reports the failed training jobs of a cluster. The jobs need no change."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(given: argparse.Namespace) -> int:
-    """Watches until SIGTERM or SIGINT. Raises TriageError where a setting is wrong."""
+    """Watches until SIGTERM or SIGINT. Raises TriageError if a setting is wrong."""
     from torchtriage.logging_config import configure
     from torchtriage.watcher.kubernetes_api import connected
     from torchtriage.watcher.watcher import Watcher
@@ -80,7 +80,7 @@ def _options(given: argparse.Namespace) -> Options:
         raise SettingError(str(error)) from None
     if not client.url:
         raise SettingError("TORCHTRIAGE_URL is not set")
-    # Only the cluster is the same for all jobs: what else the variables say is of this very pod.
+    # Only the cluster is the same for all jobs; the other variables describe the watcher's own pod.
     facts = {name: text for name, text in client.facts.items() if name == "cluster"}
     return Options(
         client._replace(facts=facts),

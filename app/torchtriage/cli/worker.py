@@ -1,4 +1,4 @@
-"""`torchtriage worker`: triages what servers accepted, on as many machines as there are workers."""
+"""`torchtriage worker`: triages the logs that servers accepted. Several workers can run on several machines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torchtriage.services.service import Service
     from torchtriage.settings import Settings
 
-_LOOK = 1.0  # seconds between two looks at whether the queue is worked
+_LOOK = 1.0  # seconds between two checks whether the queue thread is alive
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,8 +26,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(options: argparse.Namespace) -> int:
-    """Works until it is stopped -> 0. Raises TriageError where something is wrong at the start, and where the queue is
-    not worked any more though nobody stopped it."""
+    """Works until SIGTERM or SIGINT and returns 0. Raises TriageError if the worker cannot start, or if the queue
+    thread dies."""
     from torchtriage.cli.logging_setup import start_logging
     from torchtriage.cli.shutdown import end_at_the_latest
     from torchtriage.errors import SettingError, TriageError
@@ -73,7 +73,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show(service: Service, settings: Settings) -> Callable[[], object]:
-    """Shows the counters where the settings want that -> what ends it. Raises TriageError."""
+    """Serves the metrics if TRIAGE_WORKER_METRICS_PORT is set. Returns a function that stops serving them. Raises
+    TriageError if the port cannot be opened."""
     from torchtriage.errors import TriageError
 
     port = settings.worker_metrics_port
