@@ -157,7 +157,7 @@ def test_a_command_that_is_told_to_end_is_not_decided_about(bench: Bench) -> Non
 def test_a_status_that_means_something_else_is_refused(bench: Bench) -> None:
     status, output, errors = bench.script("print('runs'); raise SystemExit(3)", "--restart-status", "11")
     assert (status, output) == (3, "runs\n")
-    assert "--restart-status: not a number from 1 to 255, or one that means something else: 11" in errors
+    assert "--restart-status: not a number from 1 to 255, or the status of another action: 11" in errors
 
 
 def test_an_output_file_is_sent_from_where_the_command_began(bench: Bench) -> None:
@@ -319,7 +319,7 @@ def test_a_token_is_not_taken_elsewhere(alone: Bench, refusing: str) -> None:
     _, _, errors = alone.script(
         OUT_OF_MEMORY, environment={"TORCHTRIAGE_URL": refusing, "TORCHTRIAGE_TOKEN": "tt_secret"}
     )
-    assert f"it leads to {refusing}/elsewhere; set TORCHTRIAGE_URL to that" in errors
+    assert f"it redirects to {refusing}/elsewhere; set TORCHTRIAGE_URL to that address" in errors
     assert len(Refusing.asked) == 1
 
 

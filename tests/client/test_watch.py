@@ -58,7 +58,7 @@ def test_a_hang_is_reported_at_once_and_replaced_at_the_end(bench: Bench) -> Non
         lines = until(process, "more:")
         assert lines[0] == "torchtriage-client: no output for 2 s (limit 2 s); last step 2\n"
         assert any("The run printed nothing for 2 s" in line for line in lines)
-        assert any("state: provisional, as the job still runs" in line for line in lines)
+        assert any("state: provisional, because the job is still running" in line for line in lines)
         first = bench.triaged()
         assert (first["verdict"]["provisional"], first["verdict"]["root_cause"]["entry"]) == (True, "perf.hang")
         assert "waits_for_the_others" in bench.log("stacks/rank_3.txt")

@@ -1,1 +1,1 @@
-"""The client that runs beside a job: one file, which imports nothing of this package."""
+"""The client. It is one file that also runs without the rest of torchtriage."""

@@ -2,12 +2,13 @@
 """Reports failed training runs to a torchtriage service. One file, Python 3.8 or newer, standard library only.
 
     torchtriage-client run -- torchrun --nproc-per-node 8 train.py     # or: python3 torchtriage_client.py run -- …
-    torchtriage-client watch -- torchrun --nproc-per-node 8 train.py   # the same, and says so while it hangs
+    torchtriage-client watch -- torchrun --nproc-per-node 8 train.py   # the same, and reports while it hangs
     torchtriage-client report slurm-4711.out
 
-`run` runs the command as it is; when it fails, what it and its ranks wrote goes to $TORCHTRIAGE_URL, and the verdict
-is at the end of the job's log. A bundle that can't be delivered waits in a folder, the spool, for `flush` or the
-next `run`. Nothing that goes wrong here changes the job's exit status: it is one line on standard error.
+`run` runs the command unchanged. If it fails, its output and that of its ranks are sent to $TORCHTRIAGE_URL, and the
+verdict is printed at the end of the job's log. A report that cannot be delivered is kept in a folder, the spool, until
+`flush` or the next `run` delivers it. Errors of the client never change the exit status of the job; they are one line
+on standard error.
 """
 
 from __future__ import annotations
@@ -40,25 +41,25 @@ from typing import IO, Any, Callable, ContextManager, Dict, Iterable, Iterator, 
 __version__ = "0.2.0"
 
 MB = 1 << 20
-_CONNECTING = 5  # seconds, before a service counts as away
-_SPOOLED = 2048 * MB  # bytes that a spool holds at most
-_FILE = 64 * MB  # bytes sent of one file: its beginning, a quarter, and its end
-_BETWEEN = 30  # seconds, after which the size of what ranks write is looked at again
-_ABANDONED = 86400  # seconds, after which nobody writes on
+_CONNECTING = 5  # seconds to connect to the service
+_SPOOLED = 2048 * MB  # maximum bytes in one spool folder
+_FILE = 64 * MB  # maximum bytes sent of one file: its first quarter and its end
+_BETWEEN = 30  # seconds between two checks of the size of the ranks' logs
+_ABANDONED = 86400  # seconds without a change after which a file is considered abandoned
 _SAMPLE = 64 << 10
 _TEXT = bytes(range(32, 256)) + b"\0\t\n\r\x0b\x0c\x1b\x08\x07"
 _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 _LOG_NAME = re.compile(r"(\.(log|out|err|txt|jsonl?|std(out|err)|[oe]\d+)(\.\d+)?(\.gz|\.zst)?|/[^.]+)$", re.I)
 _KINDS = ("explained", "unexplained", "healthy", "inconclusive")
 _INCONCLUSIVE = 13
-_RESTART = 10  # exit status
-_DECIDED = {"stop": 11, "wait": 14}  # exit status; all others are restarts
+_RESTART = 10  # exit status if a restart can help
+_DECIDED = {"stop": 11, "wait": 14}  # exit status of each action; all other actions are restarts
 _TOLD_TO_END = ("SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP")
-_NOT_FAILED = ("healthy", "inconclusive")  # as far as the log tells
+_NOT_FAILED = ("healthy", "inconclusive")  # outcomes in which the log shows no failure
 
 
 def say(text: str) -> None:
-    """Our own words, a line on standard error, whatever state that is in."""
+    """Prints one line on standard error, and ignores it if that fails."""
     with contextlib.suppress(OSError, ValueError):
         print("torchtriage-client: " + text, file=sys.stderr, flush=True)
 
@@ -71,23 +72,24 @@ Facts = Dict[str, str]
 
 
 class Settings(NamedTuple):
-    """Where to report, within which limits, and what its caller says about the job."""
+    """Where to report, within which limits, and what the user says about the job."""
 
     url: str
     token: str
     spool: str
-    scratch: str  # folder for what is captured while a job runs
+    scratch: str  # folder for the captured output while a job runs
     wait: float  # seconds to wait for the verdict
-    timeout: float  # seconds that reporting may take in all
+    timeout: float  # maximum seconds for the whole report
     max_bytes: int
     tee: bool
     facts: Facts
     labels: list[str]
-    gather: bool = True  # what the host knows of a command that failed
+    gather: bool = True  # whether to gather logs and GPU state of this host after a failure
 
 
 def settings_of(options: argparse.Namespace, timeout: float) -> Settings:
-    """-> options, and where they say nothing the environment; raises ValueError with a sentence."""
+    """Returns the settings of the options, or of the environment for options not given. Raises ValueError with a
+    message for people."""
 
     def given(name: str, default: str = "") -> str:
         return str(getattr(options, name, None) or os.environ.get("TORCHTRIAGE_" + name.upper(), "") or default)
@@ -97,14 +99,14 @@ def settings_of(options: argparse.Namespace, timeout: float) -> Settings:
         max_bytes = int(given("max_bytes", str(256 * MB)))
     except ValueError as error:
         raise ValueError(
-            f"TORCHTRIAGE_WAIT, TORCHTRIAGE_TIMEOUT and TORCHTRIAGE_MAX_BYTES are numbers: {error}"
+            f"TORCHTRIAGE_WAIT, TORCHTRIAGE_TIMEOUT and TORCHTRIAGE_MAX_BYTES must be numbers: {error}"
         ) from None
     url = given("url").rstrip("/")
     if url and not url.startswith(("http://", "https://")):
-        raise ValueError("TORCHTRIAGE_URL: not a URL that begins with http:// or https://: " + url)
+        raise ValueError("TORCHTRIAGE_URL: not a URL that starts with http:// or https://: " + url)
     names = {name: "job_" + name if name in ("url", "exit_code") else name for name in _FIELDS}
     facts = {name: text for name, key in names.items() if (text := given(key))}
-    if getattr(options, "node", None) is not None:  # the only one of its run that reports
+    if getattr(options, "node", None) is not None:  # only one node of the run reports
         facts.setdefault("nodes", "1")
     labels = [*os.environ.get("TORCHTRIAGE_LABELS", "").split(","), *(getattr(options, "label", None) or [])]
     return Settings(
@@ -123,7 +125,8 @@ def settings_of(options: argparse.Namespace, timeout: float) -> Settings:
 
 
 def own_folder(parent: str) -> str:
-    """-> a folder in one that everybody may write to; nobody else can have put it there, or it has another name."""
+    """Returns a folder of this user below `parent`, which everyone may write to. If another user could control it,
+    creates one with a random name instead."""
     path = os.path.join(parent, f"torchtriage-{os.getuid()}")
     with contextlib.suppress(OSError):
         os.makedirs(path, 0o700, exist_ok=True)
@@ -133,9 +136,10 @@ def own_folder(parent: str) -> str:
     return path
 
 
-# ---------------------------------------------------------------- what is known of the job
+# ---------------------------------------------------------------- facts about the job
 
-# The scheduler is the first whose first variable is set; of each fact the first variable that is.
+# The scheduler is the first one whose marker variable is set. Each fact comes from the first of its variables that is
+# set.
 _SCHEDULERS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("slurm", "SLURM_JOB_ID", {
         "job_id": "SLURM_JOB_ID", "job_name": "SLURM_JOB_NAME", "cluster": "SLURM_CLUSTER_NAME",
@@ -159,7 +163,8 @@ _ANYWHERE = {
     "attempt": "TORCHELASTIC_RESTART_COUNT", "commit": "GIT_COMMIT GITHUB_SHA CI_COMMIT_SHA",
     "image": "APPTAINER_CONTAINER SINGULARITY_CONTAINER", "url": "CI_JOB_URL BUILD_URL",
 }  # fmt: skip
-# What controllers put behind a job's name to name its pods: -worker-3, -node-0-3-x7k2p, -3-x7k2p, -x7k2p, -task-3
+# What controllers append to a job's name to get the names of its pods: -worker-3, -node-0-3-x7k2p, -3-x7k2p, -x7k2p,
+# -task-3
 _POD_ENDING = re.compile(
     r"-(?:master|worker|chief|ps|launcher|evaluator)-\d+$|-[a-z0-9]+-\d+-\d+-[a-z0-9]{5}$|-\d+-[a-z0-9]{5}$|-[a-z0-9]{5}$|-[a-z0-9]+-\d+$"
 )
@@ -167,7 +172,7 @@ _NUMBERS = ("attempt", "node_rank", "gpus", "nodes", "exit_code")
 
 
 def facts_here() -> tuple[Facts, list[str]]:
-    """-> what the environment says about this job, and labels."""
+    """Returns the facts about this job that the environment variables give, and labels."""
     scheduler, known = "", {}  # type: str, Dict[str, str]
     for name, mark, table in _SCHEDULERS:
         if os.environ.get(mark):
@@ -205,7 +210,7 @@ def _slurm(facts: Facts, labels: list[str]) -> None:
     array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
     if array and task:
         facts["job_id"] = f"{array}_{task}"
-    facts.setdefault("attempt", "0")  # Slurm sets the variable from the first restart on
+    facts.setdefault("attempt", "0")  # Slurm sets the variable only after the first restart
     for label, variable in (
         ("account", "SLURM_JOB_ACCOUNT"),
         ("nodes", "SLURM_JOB_NODELIST"),
@@ -222,7 +227,7 @@ def _kubernetes(facts: Facts, labels: list[str]) -> None:
         with contextlib.suppress(OSError), open("/var/run/secrets/kubernetes.io/serviceaccount/namespace") as file:
             space = file.read().strip()
     if "node_rank" not in facts and os.environ.get("RANK", "").isdigit() and "LOCAL_RANK" not in os.environ:
-        facts["node_rank"] = os.environ["RANK"]  # a PyTorchJob numbers its pods so
+        facts["node_rank"] = os.environ["RANK"]  # the PyTorchJob operator numbers its pods this way
         if os.environ.get("WORLD_SIZE", "").isdigit():
             facts.setdefault("nodes", os.environ["WORLD_SIZE"])
     facts.setdefault("job_name", _POD_ENDING.sub("", pod))
@@ -239,7 +244,7 @@ def _ray(facts: Facts) -> None:
 
 
 def _gpus_here() -> str:
-    """-> how many GPUs this host gives the job, as text; empty where it can't be told."""
+    """Returns the number of GPUs that the job can use on this host, as text; empty if unknown."""
     for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"):
         shown = os.environ.get(name, "")
         if shown and shown not in ("all", "none", "void", "NoDevFiles"):
@@ -257,7 +262,8 @@ def _commit_here() -> str:
 
 
 def query_of(settings: Settings, facts: Facts, labels: Iterable[str]) -> list[tuple[str, str]]:
-    """-> the parameters of the request, in a form that the service takes; what its caller says counts most."""
+    """Returns the parameters of the request, in the form that the service accepts. Facts given by the user override
+    those found."""
     told = {**facts, **settings.facts}
     if not told.get("job_id"):
         told["job_id"] = f"{socket.gethostname()}-{int(time.time())}-{os.getpid()}"
@@ -274,11 +280,11 @@ def _plain(text: str) -> str:
 
 # ---------------------------------------------------------------- bundles
 
-Piece = Union[bytes, Tuple[str, int, int]]  # bytes, or from where to where in a file
+Piece = Union[bytes, Tuple[str, int, int]]  # bytes, or a file with the start and end offset of a part
 
 
 class Member(NamedTuple):
-    """One file of a bundle, in pieces."""
+    """One file of a bundle, as a list of pieces."""
 
     name: str
     pieces: list[Piece]
@@ -288,7 +294,7 @@ class Member(NamedTuple):
         return sum(map(_length, self.pieces))
 
     def within(self, limit: int) -> Member:
-        """-> the same, or its beginning and its end where it is longer than `limit` bytes."""
+        """Returns the member itself, or only its beginning and end if it is longer than `limit` bytes."""
         size = self.size
         if size <= limit:
             return self
@@ -311,13 +317,15 @@ def _part(pieces: Iterable[Piece], begin: int, end: int) -> Iterator[Piece]:
 
 
 def whole_file(name: str, path: str, start: int = 0) -> Member:
-    """-> a file of the disk from `start` on, as it is now; raises OSError."""
+    """Returns a file from offset `start` to its current end. Raises OSError."""
     size = os.stat(path).st_size
-    return Member(name, [(path, start if start <= size else 0, size)])  # shorter than before: it was restarted
+    return Member(
+        name, [(path, start if start <= size else 0, size)]
+    )  # if the file is shorter than `start`, it was truncated and written again
 
 
 class Pieces(io.RawIOBase):
-    """Reads a member; where a file turned out shorter than it was, line feeds stand for the rest."""
+    """Reads the pieces of a member. If a file became shorter meanwhile, line feeds replace the missing bytes."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._pieces = list(pieces)
@@ -343,7 +351,7 @@ class Pieces(io.RawIOBase):
 
 def _opened(piece: tuple[str, int, int]) -> IO[bytes] | None:
     try:
-        file = open(piece[0], "rb")  # noqa: SIM115  its reader goes on with the next piece
+        file = open(piece[0], "rb")  # noqa: SIM115  closed by the reader, after this piece
         file.seek(piece[1])
         return file
     except OSError:
@@ -351,7 +359,8 @@ def _opened(piece: tuple[str, int, int]) -> IO[bytes] | None:
 
 
 def sendable(members: Iterable[Member]) -> list[Member]:
-    """-> those that have something in them and are text, or packed text; error.json, which tells less, comes last."""
+    """Returns the members that are not empty and are text or compressed. error.json comes last, because it says less
+    than the logs."""
     chosen = [member for member in members if member.size and _is_text(member)]
     return sorted(chosen, key=lambda member: member.name.endswith("error.json"))
 
@@ -364,7 +373,7 @@ def _is_text(member: Member) -> bool:
 
 
 def pack(members: list[Member], target: IO[bytes], max_bytes: int) -> None:
-    """Writes a .tar.gz of the members, each within its share of `max_bytes`; raises OSError."""
+    """Writes the members as a .tar.gz into `target`, each cut to its share of `max_bytes`. Raises OSError."""
     import tarfile
 
     share = min(_FILE, max(max_bytes // max(1, len(members)), 64 << 10)) if max_bytes < 2048 * MB else max_bytes
@@ -372,7 +381,7 @@ def pack(members: list[Member], target: IO[bytes], max_bytes: int) -> None:
         for member in members[:4000]:
             packed = member.name.endswith((".gz", ".zst", ".tgz", ".zip"))
             if packed and member.size > share:
-                say(f"{member.name} is left out: it is packed and larger than {share} bytes")
+                say(f"{member.name} is left out: it is compressed and larger than {share} bytes")
                 continue
             part = member if packed else member.within(share)
             info = tarfile.TarInfo(part.name.lstrip("/"))
@@ -382,12 +391,12 @@ def pack(members: list[Member], target: IO[bytes], max_bytes: int) -> None:
 
 # ---------------------------------------------------------------- the spool
 
-# A bundle in the spool is one file: a line of JSON, the request's parameters, and behind it the .tar.gz. It gets its
-# name by a rename when it is whole, is locked while it is sent, and goes when the service has said that it is kept.
+# A bundle in the spool is one file: a line of JSON with the parameters of the request, then the .tar.gz. It is renamed
+# to its final name when it is complete, locked while it is sent, and deleted when the service has confirmed it.
 
 
 class Undelivered(Exception):
-    """Why a bundle could not be handed over; `final`: the service will never take it."""
+    """A bundle could not be delivered. `final`: the service will never accept it."""
 
     def __init__(self, reason: str, final: bool = False) -> None:
         super().__init__(reason)
@@ -395,7 +404,8 @@ class Undelivered(Exception):
 
 
 def spools(settings: Settings) -> list[str]:
-    """-> the folders for bundles, the best first: home may be full, which is why some jobs fail."""
+    """Returns the folders for bundles, best first. There are several because a full home folder may be why the job
+    failed."""
     return [settings.spool, os.path.join(settings.scratch, "spool"), os.path.join(own_folder("/dev/shm"), "spool")]
 
 
@@ -405,9 +415,10 @@ def keep(
     members: list[Member],
     reading: Callable[[], ContextManager[None]] = contextlib.nullcontext,
 ) -> str:
-    """Puts a bundle into the first spool that takes it -> its path. Raises OSError, of the last one.
+    """Writes a bundle into the first spool that has room and returns its path. Raises the OSError of the last spool if
+    all fail.
 
-    The members' files are read inside `reading`, the spool is written outside it.
+    Reads the files of the members inside `reading`, and writes the spool outside it.
     """
     problem = OSError(errno.ENOSPC, "every spool is full")
     for folder in spools(settings):
@@ -415,7 +426,7 @@ def keep(
         try:
             os.makedirs(folder, 0o700, exist_ok=True)
             if sum(entry.stat().st_size for entry in os.scandir(folder) if entry.is_file()) > _SPOOLED:
-                say(f"the spool {folder} is full: deliver it with `torchtriage-client flush`")
+                say(f"the spool {folder} is full; `torchtriage-client flush` delivers it")
                 continue
             handle, part = tempfile.mkstemp(".part", f"{int(time.time())}-{socket.gethostname()[:60]}-", folder)
             with os.fdopen(handle, "wb") as file:
@@ -435,15 +446,17 @@ def keep(
 
 
 def deliver(settings: Settings, path: str, deadline: float, wait: float) -> dict[str, Any] | None:
-    """Sends one bundle -> the incident; None where another process sends it or has sent it. Raises Undelivered."""
+    """Sends one bundle and returns the incident. Returns None if another process is sending it or has sent it. Raises
+    Undelivered."""
     try:
-        with open(path, "r+b") as file:  # NFS locks exclusively only what is open for writing
+        with open(path, "r+b") as file:  # NFS allows an exclusive lock only on a file that is open for writing
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                     return None
-                # A file system without locks: the service knows a bundle that it gets a second time.
+                # This file system has no locks. If two processes send the bundle, the service recognizes the second
+                # copy.
             if os.fstat(file.fileno()).st_nlink == 0:
                 return None
             query = [(str(name), str(text)) for name, text in json.loads(file.readline())]
@@ -466,11 +479,11 @@ def deliver(settings: Settings, path: str, deadline: float, wait: float) -> dict
 
 
 def flush(settings: Settings) -> tuple[int, int]:
-    """Delivers what waits in the spools -> (how many were delivered, how many wait)."""
+    """Delivers the bundles in the spools. Returns how many were delivered and how many are left."""
     recover(settings)
     delivered = left = 0
     for folder in spools(settings):
-        for path in glob.glob(os.path.join(glob.escape(folder), "*.part")):  # a client was killed while it wrote
+        for path in glob.glob(os.path.join(glob.escape(folder), "*.part")):  # a killed client leaves these behind
             with contextlib.suppress(OSError):
                 if time.time() - os.stat(path).st_mtime > _ABANDONED:
                     os.unlink(path)
@@ -492,7 +505,7 @@ def _waiting(settings: Settings) -> int:
 def post(
     settings: Settings, query: list[tuple[str, str]], body: IO[bytes], deadline: float, wait: float
 ) -> dict[str, Any]:
-    """Sends the rest of `body` -> the incident as the service answers it. Raises Undelivered."""
+    """Sends the rest of `body` and returns the incident from the service's answer. Raises Undelivered."""
     import urllib.parse
 
     left = max(1.0, deadline - time.monotonic())
@@ -500,13 +513,15 @@ def post(
     size = os.fstat(body.fileno()).st_size - body.tell()
     headers = {"Content-Type": "application/gzip", "Content-Length": str(size)}
     found = _posted(settings, "/api/v1/incidents?" + asked, body, headers, left, "id")
-    found.setdefault("url", "{}/incidents/{}".format(settings.url, found["id"]))  # a repeat for who may not read
+    found.setdefault(
+        "url", "{}/incidents/{}".format(settings.url, found["id"])
+    )  # the answer has no URL if this token may not read the incident
     return found
 
 
 def decision_of(settings: Settings, incident: dict[str, Any]) -> dict[str, Any]:
-    """-> what the service decides about the attempt that an incident is of: stop, restart or wait, and with which hosts
-    and checkpoint. Raises Undelivered."""
+    """Returns the service's decision about the attempt of an incident: stop, restart or wait, with hosts and
+    checkpoint. Raises Undelivered."""
     body = json.dumps({"incident": incident["id"]}).encode()
     path = f"/api/v1/decision?wait={settings.wait:g}"
     return _posted(settings, path, body, {"Content-Type": "application/json"}, settings.wait + 30, "action")
@@ -515,7 +530,7 @@ def decision_of(settings: Settings, incident: dict[str, Any]) -> dict[str, Any]:
 def _posted(
     settings: Settings, path: str, body: Any, headers: dict[str, str], seconds: float, key: str
 ) -> dict[str, Any]:
-    """-> the JSON object that the service answers, which has this key. Raises Undelivered."""
+    """Returns the JSON object that the service answers; it must contain `key`. Raises Undelivered."""
     import http.client
     import urllib.error
     import urllib.request
@@ -528,7 +543,7 @@ def _posted(
         with _opener().open(request, timeout=seconds) as answer:
             found = json.loads(answer.read(64 * MB))
         if not isinstance(found, dict) or key not in found:
-            raise Undelivered(f"{settings.url} does not answer as torchtriage does")
+            raise Undelivered(f"{settings.url} does not answer like a torchtriage service")
         return found
     except urllib.error.HTTPError as error:
         raise _refusal(settings.url, error) from None
@@ -543,12 +558,14 @@ def _refusal(url: str, error: Any) -> Undelivered:
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
         reason = str(json.loads(error.read(MB))["error"]["message"])
     if 300 <= error.code < 400:
-        reason = "it leads to {}; set TORCHTRIAGE_URL to that".format(error.headers.get("Location", "elsewhere"))
+        reason = "it redirects to {}; set TORCHTRIAGE_URL to that address".format(
+            error.headers.get("Location", "elsewhere")
+        )
     return Undelivered(f"{url}: {error.code} {reason or error.reason}", final=error.code in (400, 413, 415, 422))
 
 
 def _opener() -> Any:
-    """-> an opener that gives up soon where nobody listens, and never takes the token to another address."""
+    """Returns an opener that gives up early if nothing listens, and never sends the token to a redirect's address."""
     import http.client
     import urllib.request
 
@@ -582,13 +599,13 @@ def _connect_soon(connection: Any, connect: Callable[[], None]) -> None:
     connection.sock.settimeout(whole)
 
 
-# ---------------------------------------------------------------- what is known of a run at its end
+# ---------------------------------------------------------------- the summary of a run
 
-_SUMMARY = "run_summary"  # among the parameters of a bundle; it is sent after the log
-_SUMMARY_BYTES = 20_000  # of a summary
-_SUMMARY_SECONDS = 5.0  # that telling of a run that worked may take
+_SUMMARY = "run_summary"  # name of this parameter in a bundle; the summary is sent after the log
+_SUMMARY_BYTES = 20_000  # maximum size of a summary
+_SUMMARY_SECONDS = 5.0  # maximum time for sending the summary of a successful run
 _MOST_LINES, _LONGEST_LINE, _LONGEST_VALUE = 200, 160, 200
-_READ = 256 << 10  # bytes of a file, its beginning and its end, in which lines are looked for
+_READ = 256 << 10  # bytes at the beginning and end of a file in which lines are searched
 _SECRET = re.compile(
     r"key|token(?!izer)|secret|passw|pwd$|passphrase|credential|auth|cookie|session|signature|cert|private|dsn|webhook"
     r"|connection_?str|proxy|salt|license",
@@ -598,7 +615,7 @@ _DULL = re.compile(
     r"^(SLURM|SRUN|PMI|KUBERNETES|RAY_JOB|SKYPILOT|SSH|XDG|DBUS|BASH|LS_COLORS|LESS|TERM|TORCHTRIAGE|TORCHELASTIC_ERROR_FILE|_$|PS\d)"
     r"|_(SERVICE|PORT)(_|$)|_TCP(_|$)"
 )
-# Words, numbers and paths, no drawn text: a part that mixes letters and digits over 16 characters may be a secret.
+# Accepts words, numbers and paths. A part of more than 16 characters that mixes letters and digits may be a secret.
 _PLAIN_VALUE = re.compile(r"^[\w.,:;/+=@%~^*|()\[\]{} -]*$")
 _DRAWN = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9+]{17,}|[A-Za-z0-9+=_-]{48,}")
 _MASKS = (
@@ -613,8 +630,8 @@ _DISTRIBUTION = re.compile(r"^([A-Za-z0-9][\w.-]*?)-(\d[\w.+!]*)\.(?:dist-info|e
 
 def summary_of(query: Sequence[tuple[str, str]], command: Sequence[str], members: Iterable[Member],
                phases: dict[str, float]) -> str:  # fmt: skip
-    """-> what later runs of this job are compared with, as JSON of 20 KB at most; where it were more, the lines
-    are left out, then the variables."""
+    """Returns a summary of the run as JSON, with which later runs of the job are compared. It has at most 20 KB: if it
+    is too long, its lines are left out, then its environment, then its versions."""
     told = dict(query)
     labels = dict(text.split(":", 1) for name, text in query if name == "label")
     hosts = [labels.get("nodes") or socket.gethostname()]
@@ -623,14 +640,19 @@ def summary_of(query: Sequence[tuple[str, str]], command: Sequence[str], members
     found["job"] = {name: told[name] for name in kept if told.get(name)}
     found.update(hosts=hosts, phases=phases, versions=versions_of(command))
     found.update(environment=plain_environment(os.environ), lines=first_lines(members))
-    for name in ("lines", "environment", "versions"):  # a part of one would look as if the rest had gone
+    for name in (
+        "lines",
+        "environment",
+        "versions",
+    ):  # whole parts only, because a shortened part would look as if items had disappeared
         if len(json.dumps(found)) > _SUMMARY_BYTES:
             found[name] = type(found[name])()
     return json.dumps(found)
 
 
 def versions_of(command: Sequence[str]) -> dict[str, str]:
-    """-> the versions of the packages that the command's Python has, by name, as their folders say; nothing is run."""
+    """Returns the versions of the packages in the command's Python, by name. Reads the names of their folders and runs
+    nothing."""
     found = {"kernel": os.uname().release}
     with contextlib.suppress(OSError, IndexError), open("/proc/driver/nvidia/version") as file:
         found["nvidia-driver"] = file.read(1000).split("Kernel Module")[1].split()[0]
@@ -645,15 +667,15 @@ def versions_of(command: Sequence[str]) -> dict[str, str]:
                     known = _DISTRIBUTION.match(name)
                     if known:
                         found.setdefault(re.sub(r"[-_.]+", "-", known[1]).lower(), known[2])
-        if len(found) > 2:  # the Python that the command names first
+        if len(found) > 2:  # the first Python that the command names
             version = re.search(r"python(3\.\d+)", places[0]) if places else None
             return {**found, **({"python": version[1]} if version else {})}
     return found
 
 
 def plain_environment(environment: Any) -> dict[str, str]:
-    """-> the variables whose name speaks of no secret and whose value looks like none; not those that each run or shell
-    has for itself."""
+    """Returns the variables that contain no secret, judged by name and value. Leaves out variables that differ in every
+    run or shell."""
     return {
         name: value for name, value in sorted(environment.items())
         if len(value) <= _LONGEST_VALUE and len(name) <= 100 and _PLAIN_VALUE.match(value)
@@ -662,8 +684,8 @@ def plain_environment(environment: Any) -> dict[str, str]:
 
 
 def first_lines(members: Iterable[Member]) -> list[str]:
-    """-> the first line of each form at the beginning and the end of what a run wrote, masked, in its order; none where
-    there are too many forms."""
+    """Returns the first line of each form at the beginning and end of a run's output, in order, with numbers and
+    secrets masked. Returns at most 200 lines."""
     found: dict[str, None] = {}
     for member in itertools.islice(members, 4):
         text = Pieces(member.within(_READ).pieces).read().decode("utf-8", "replace")
@@ -684,8 +706,8 @@ def first_lines(members: Iterable[Member]) -> list[str]:
 def tell_summary(
     settings: Settings, summary: str, incident: str | None = None, seconds: float = _SUMMARY_SECONDS
 ) -> dict[str, Any] | None:
-    """Hands over what is known of a run: of this incident, or of one that worked -> what changed since the job worked,
-    where the service says so. A service that can't take it loses nothing but that."""
+    """Sends the summary of a run: of this incident, or of a successful run. Returns what changed since the job last
+    succeeded, or None if the service does not say. Errors are ignored."""
     body = json.dumps({**json.loads(summary), **({"incident": incident} if incident else {})}).encode()
     with contextlib.suppress(Undelivered):
         headers = {"Content-Type": "application/json"}
@@ -699,24 +721,26 @@ def tell_summary(
 
 
 _MOST_STEPS = _MOST_CHANGES = 3
-_LONGEST_COMMAND = 3  # lines; the page has longer ones
+_LONGEST_COMMAND = 3  # lines; longer commands are only on the web page
 
 
 def told(incident: dict[str, Any]) -> list[str]:
-    """-> the lines for people at the end of a job's log."""
+    """Returns the lines that are printed at the end of a job's log."""
     verdict = incident.get("verdict") or {}
     cause, action = verdict.get("root_cause") or {}, verdict.get("action") or {}
     outcome = verdict.get("outcome")
     if outcome not in _KINDS:
         waiting = {
             "failed": "failed: {}".format(incident.get("failure")),
-            "triaged": "is done; this token may not read what others have reported",
-        }.get(str(incident.get("state")), "is under way")
+            "triaged": "is done; this token may not read the reports of others",
+        }.get(str(incident.get("state")), "is in progress")
         return [f"The log is kept, the triage {waiting}", "  {}".format(incident.get("url"))]
     said = verdict.get("answer") or {}
     lines = [said.get("says") or _headline(outcome, cause)]
     if verdict.get("provisional"):
-        lines.append("  state: provisional, as the job still runs; the report at its end replaces this one")
+        lines.append(
+            "  state: provisional, because the job is still running; the report at its end will replace this one"
+        )
     lines += _nodes(incident.get("job") or {})
     where = _where(cause, said.get("values") or {})
     if where:
@@ -748,14 +772,14 @@ def told(incident: dict[str, Any]) -> list[str]:
 
 
 def _nodes(job: dict[str, Any]) -> list[str]:
-    """-> a line that says how many nodes the verdict rests on, where each reports for itself."""
+    """Returns a line that says how many nodes have reported, if the job has several."""
     nodes, reported = job.get("nodes") or 1, len(job.get("reports") or ()) or 1
     more = "; the reports of the others will be added" if reported < nodes else ""
     return [f"  nodes: {reported} of {nodes} have reported{more}"] if nodes > 1 else []
 
 
 def _where(cause: dict[str, Any], values: dict[str, Any]) -> str:
-    """-> rank, host, time and the line of code, as far as the log tells them."""
+    """Returns the known ones of rank, host, time and line of code."""
     rank, several = cause.get("rank"), values.get("ranks")
     parts = [
         f"rank {rank}" if rank is not None else f"seen on ranks {several}" if several else "",
@@ -768,12 +792,12 @@ def _where(cause: dict[str, Any], values: dict[str, Any]) -> str:
 
 def _headline(outcome: str, cause: dict[str, Any]) -> str:
     if outcome == "healthy":
-        return "Nothing in the log says why it failed"
+        return "The log does not show why the run failed"
     if outcome == "inconclusive":
-        return "The log shows neither a failure nor a good end"
+        return "The log shows neither a failure nor a successful end"
     if outcome == "unexplained":
         thrown = cause.get("exception") or {}
-        return "Unexplained: %s" % (thrown.get("type") or "something failed that no entry names")
+        return "Unexplained: %s" % (thrown.get("type") or "no entry names this failure")
     return "{} ({}, {})".format(cause.get("title"), cause.get("entry"), cause.get("confidence"))
 
 
@@ -786,8 +810,8 @@ def show(lines: Sequence[str], stream: Any) -> None:
 
 
 def status_of(incident: dict[str, Any] | None) -> int | None:
-    """-> 0 healthy, 10 a retry can help, 11 it must be fixed first, 12 unexplained, 13 inconclusive; None without a
-    verdict."""
+    """Returns the exit status for a verdict: 0 healthy, 10 a retry can help, 11 a fix is needed first, 12 unexplained,
+    13 inconclusive. Returns None if there is no verdict."""
     verdict = (incident or {}).get("verdict") or {}
     if verdict.get("outcome") == "explained":
         return _RESTART if (verdict.get("action") or {}).get("retry") in ("yes", "once") else 11
@@ -795,23 +819,24 @@ def status_of(incident: dict[str, Any] | None) -> int | None:
 
 
 def _hosts(action: dict[str, Any]) -> list[str]:
-    """-> the hosts to leave out, as far as they have a host's name: a log is written by strangers."""
+    """Returns the hosts to exclude. Leaves out what is not a valid host name, because it comes from a log and may be
+    malicious."""
     form = r"[A-Za-z0-9_:][A-Za-z0-9_.:-]{0,252}"
     return [host for host in action.get("exclude_hosts") or [] if re.fullmatch(form, str(host))]
 
 
 def restarts(decision: dict[str, Any]) -> bool:
-    """-> whether the job is to be started again, and not in a dry run."""
+    """Returns whether the job must be restarted. In a dry run it never is."""
     return decision.get("mode") == "enforce" and str(decision.get("action")).startswith("restart")
 
 
 def hosts_of(decision: dict[str, Any]) -> list[str]:
-    """-> the hosts that a decision leaves out."""
+    """Returns the hosts that a decision excludes."""
     return _hosts({"exclude_hosts": decision.get("hosts")})
 
 
 def decided(decision: dict[str, Any]) -> str:
-    """-> a decision as one line for people."""
+    """Returns a decision as one line for people."""
     hosts = ",".join(hosts_of(decision))
     where = f" without {hosts}" if hosts else ""
     dry = " (dry run)" if decision.get("mode") != "enforce" else ""
@@ -820,7 +845,7 @@ def decided(decision: dict[str, Any]) -> str:
 
 
 def for_shell(incident: dict[str, Any], decision: dict[str, Any] | None = None) -> str:
-    """-> the advice, and a decision where there is one, as variables for `eval`."""
+    """Returns the advice, and the decision if there is one, as shell variables for `eval`."""
     verdict = incident.get("verdict") or {}
     action = verdict.get("action") or {}
     shown = {
@@ -842,13 +867,13 @@ def for_shell(incident: dict[str, Any], decision: dict[str, Any] | None = None) 
     return "\n".join("TORCHTRIAGE_{}={}".format(name, shlex.quote(str(value or ""))) for name, value in shown.items())
 
 
-# ---------------------------------------------------------------- run: what is captured
+# ---------------------------------------------------------------- run: captured output
 
 _MULTI_NODE = ("srun", "mpirun", "mpiexec", "pdsh", "clush")
 
 
 class Capture:
-    """A folder with everything that is needed to report this run, also by another process when this one is killed."""
+    """A folder with everything needed to report this run. Another process can report it if this one is killed."""
 
     def __init__(self, settings: Settings, command: Sequence[str]) -> None:
         """Raises OSError."""
@@ -858,7 +883,7 @@ class Capture:
         os.mkdir(self.ranks)
         self.many_hosts = os.path.basename(command[0]) in _MULTI_NODE
         facts, labels = facts_here()
-        if self.many_hosts:  # one report, of all nodes
+        if self.many_hosts:  # one report for all nodes
             nodes = facts.pop("nodes", "1")
             if facts.get("gpus"):
                 facts["gpus"] = str(int(facts["gpus"]) * int(nodes))
@@ -872,24 +897,25 @@ class Capture:
             "host": "" if self.many_hosts else socket.gethostname(),
             "streams": {},
         }
-        self._lock = open(os.path.join(self.folder, "job.json"), "w")  # noqa: SIM115  open, and so locked, as long as this process lives
+        self._lock = open(os.path.join(self.folder, "job.json"), "w")  # noqa: SIM115  stays open, and so locked, until this process ends
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def environment(self, settings: Settings, command: Sequence[str], to_terminal: bool) -> dict[str, str]:
-        """-> the command's environment, which makes torchrun keep what each rank writes; its user's own counts more."""
+        """Returns the environment of the command, which makes torchrun keep each rank's output. Variables of the user
+        are not changed."""
         added = {"TORCHTRIAGE_ACTIVE": "1", "TORCHELASTIC_ERROR_FILE": os.path.join(self.folder, "error.json")}
         said = any(re.match(r"(--(tee|redirects|log[-_]dir)\b|-[tr]\b)", word) for word in command)
         said = said or any(os.environ.get(name) for name in ("PET_TEE", "PET_REDIRECTS", "PET_LOG_DIR"))
         if self.many_hosts:
-            del added["TORCHELASTIC_ERROR_FILE"]  # the folder is of this host
+            del added["TORCHELASTIC_ERROR_FILE"]  # the folder exists only on this host
         elif not said:
             added["PET_LOG_DIR"] = self.ranks
-        if settings.tee and not said and not to_terminal:  # progress bars on a terminal would no longer move
+        if settings.tee and not said and not to_terminal:  # with tee, progress bars on a terminal would stop working
             added["PET_TEE"] = "3"
         return {**added, **os.environ}
 
     def write(self, **told: Any) -> None:
-        """Keeps what is known, in place, as the file is locked."""
+        """Saves the facts about this run. Rewrites the file in place, because it is locked."""
         self.told.update(told)
         self._lock.seek(0)
         json.dump(self.told, self._lock)
@@ -901,7 +927,7 @@ class Capture:
         self._lock.close()
 
 
-# What launchers of several nodes are told: how many there are, which one this is, and the id of the run.
+# Options of multi-node launchers: the number of nodes, the number of this node, and the id of the run.
 _OF_NODES = {
     "--nnodes": "nodes", "--num-machines": "nodes", "--node-rank": "node_rank", "--machine-rank": "node_rank",
     "--rdzv-id": "job_id",
@@ -909,7 +935,8 @@ _OF_NODES = {
 
 
 def _said_to(command: Sequence[str]) -> Facts:
-    """-> what the options of a command say of how many nodes it is started on, and of this one of several."""
+    """Returns what the options of a command say: how many nodes there are and, if several, which one this is and the id
+    of the run."""
     found: Facts = {}
     for word, after in zip(command, [*command[1:], ""]):
         option, equals, value = word.partition("=")
@@ -925,7 +952,7 @@ def _said_to(command: Sequence[str]) -> Facts:
 
 
 def _own_trees(command: Sequence[str]) -> list[str]:
-    """-> the folder that its user told torchrun to keep logs in."""
+    """Returns the folders in which the user told torchrun to keep logs."""
     found = [os.environ["PET_LOG_DIR"]] if os.environ.get("PET_LOG_DIR") else []
     for word, after in zip(command, [*command[1:], ""]):
         option, equals, value = word.partition("=")
@@ -937,8 +964,8 @@ def _own_trees(command: Sequence[str]) -> list[str]:
 def captured(
     folder: str, evidence: list[Member] | None = None, beside: Iterable[Member] = ()
 ) -> tuple[list[tuple[str, str]], list[Member]]:
-    """-> the parameters and the members of what a run left in its folder; of one that goes on, with this `evidence`; of
-    one that failed, with what its host knows `beside`. Raises OSError, ValueError."""
+    """Returns the parameters and the members for a report on the run in this folder. `evidence` is given if the run is
+    still going. `beside` is what the host knows about a failed run. Raises OSError or ValueError."""
     with open(os.path.join(folder, "job.json")) as file:
         known = json.load(file)
     members = []
@@ -966,7 +993,8 @@ def captured(
 
 
 def files_in(folder: str, since: float = 0.0) -> Iterator[Member]:
-    """Yields every file of a folder that was written after `since`, under its path inside."""
+    """Yields every file below a folder that changed after `since` (a time in seconds), named by its path in the
+    folder."""
     for place, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
@@ -977,7 +1005,7 @@ def files_in(folder: str, since: float = 0.0) -> Iterator[Member]:
 
 
 def recover(settings: Settings) -> None:
-    """Puts runs whose client was killed into the spool."""
+    """Moves runs whose client was killed into the spool."""
     for folder in glob.glob(os.path.join(glob.escape(settings.scratch), "run-*")):
         with contextlib.suppress(OSError, ValueError), open(os.path.join(folder, "job.json"), "r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -988,9 +1016,9 @@ def recover(settings: Settings) -> None:
 
 
 def punch(folder: str, head: int = 64 * MB, tail: int = 256 * MB) -> None:
-    """Gives the disk back what stands between the beginning and the end of each file; file systems that can't, don't.
+    """Frees the disk space between the beginning and the end of each file, if the file system can do that.
 
-    torchrun reads these files as they grow: `tail` is how far it can lie behind.
+    torchrun reads these files while they grow; it may be up to `tail` bytes behind.
     """
     try:
         import ctypes
@@ -1003,12 +1031,13 @@ def punch(folder: str, head: int = 64 * MB, tail: int = 256 * MB) -> None:
         length = (size - tail - head) // 4096 * 4096
         with contextlib.suppress(OSError):
             if length > 0 and os.stat(path).st_blocks * 512 > head + tail + length // 8:
-                with open(path, "r+b") as file:  # 3: punch a hole, keep the size
+                with open(path, "r+b") as file:  # 3 = punch a hole and keep the size
                     fallocate(file.fileno(), 3, ctypes.c_int64(head), ctypes.c_int64(length))
 
 
 class Ring:
-    """A stream on disk in bounded space: its beginning, and two segments that take turns for its end."""
+    """Keeps a stream on disk in limited space: its beginning, and two segments for its end that are overwritten in
+    turn."""
 
     HEAD, SEGMENT = 16 * MB, 24 * MB
 
@@ -1020,7 +1049,7 @@ class Ring:
         self.skipped = 0
 
     def write(self, block: memoryview) -> None:
-        """Where the disk is full it stops, and the stream goes on without it."""
+        """Writes a block. If the disk is full, stops writing; the stream itself continues."""
         if self._file is None:
             return
         try:
@@ -1043,7 +1072,7 @@ class Ring:
 
 
 def ring_member(folder: str, name: str) -> Member:
-    """-> what a Ring of this name has kept."""
+    """Returns what the Ring of this name has kept."""
     path = os.path.join(folder, name)
     pieces = list(whole_file(name, path + ".head").pieces)
     with contextlib.suppress(OSError, ValueError), open(path + ".skipped") as file:
@@ -1058,21 +1087,21 @@ def ring_member(folder: str, name: str) -> Member:
 
 
 class Stream:
-    """Standard output, standard error, or both in one, of the command.
+    """The standard output or standard error of the command, or both in one.
 
-    A file is written by the command itself and read when it has failed; a terminal gets a pseudo-terminal in between,
-    so that progress bars behave; anything else a pipe.
+    If it goes to a file, the command writes it directly and the file is read after a failure. If it goes to a terminal,
+    a pseudo-terminal is used, so that progress bars work. Otherwise a pipe is used.
     """
 
     def __init__(self, fd: int, name: str, folder: str) -> None:
         """Raises OSError."""
         self.name, self.folder, self._target = name, folder, fd
         self.terminal = os.isatty(fd)
-        self.child: int | None = None  # what the command writes to where it is not the target itself
+        self.child: int | None = None  # descriptor that the command writes to; None if it writes to the target
         self.where = None if self.terminal else _readable(fd)
         self._source = -1
-        self.seen: Callable[[bytes], None] | None = None  # is given what passes
-        self.first_step = 0.0  # when a step was first seen to pass
+        self.seen: Callable[[bytes], None] | None = None  # called with each block
+        self.first_step = 0.0  # time of the first line with a step
         self._wrote = time.monotonic()
         self._thread: threading.Thread | None = None
         if self.where is not None:
@@ -1085,7 +1114,7 @@ class Stream:
         else:
             self._source, self.child = os.pipe()
             with contextlib.suppress(OSError):
-                fcntl.fcntl(self._source, 1031, MB)  # F_SETPIPE_SZ, which Python 3.8 has no name for
+                fcntl.fcntl(self._source, 1031, MB)  # F_SETPIPE_SZ; Python 3.8 has no name for it
 
     def resize(self) -> None:
         if self.terminal:
@@ -1100,18 +1129,18 @@ class Stream:
             self._thread.start()
 
     def _pass_on(self) -> None:
-        buffer = memoryview(bytearray(MB))  # the same one again and again: fresh memory costs more than the copy
+        buffer = memoryview(bytearray(MB))  # reused, because allocating memory costs more than copying
         while True:
             try:
                 block = buffer[: os.readv(self._source, [buffer])]
-            except OSError:  # a pseudo-terminal ends so
+            except OSError:  # a pseudo-terminal ends with an error
                 return
             if not block:
                 return
             try:
                 _write_all(self._target, block)
             except OSError:
-                os.close(self._source)  # nobody reads on: the command gets to know it as it would without us
+                os.close(self._source)  # the reader is gone; closing lets the command notice it, as without us
                 return
             self._ring.write(block)
             if not self.first_step and step_in(bytes(block[-4096:])) is not None:
@@ -1120,10 +1149,11 @@ class Stream:
                 self.seen(bytes(block))
             self._wrote = time.monotonic()
             if len(block) < _SAMPLE and not self.terminal:
-                time.sleep(0.01)  # lets the pipe fill: a wake-up for each line would cost the job's cores
+                time.sleep(0.01)  # lets the pipe fill; waking up for every line would take CPU from the job
 
     def finish(self) -> bool:
-        """Waits for what is on its way -> whether the stream ended: what the command left behind may hold it."""
+        """Waits for the remaining output. Returns whether the stream ended; processes that the command left behind may
+        keep it open."""
         while self._thread is not None and self._thread.is_alive():
             self._thread.join(0.05)
             with contextlib.suppress(OSError, ValueError):
@@ -1132,7 +1162,7 @@ class Stream:
         return True
 
     def pass_on_alone(self) -> None:
-        """Goes on until the stream ends, in a process of its own."""
+        """Continues to pass the stream on, in a child process, until it ends."""
         if os.fork() == 0:
             with contextlib.suppress(OSError):
                 while True:
@@ -1144,7 +1174,8 @@ class Stream:
 
 
 def _readable(fd: int) -> tuple[str, int] | None:
-    """-> path and position of the regular file that a descriptor writes to, where it can be read again; else None."""
+    """Returns path and offset of the regular file that a descriptor writes to, or None if it is not such a file or
+    cannot be read."""
     try:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
@@ -1160,7 +1191,7 @@ def _readable(fd: int) -> tuple[str, int] | None:
 
 
 def _raw(fd: int) -> None:
-    """Lets bytes through as they are; the real terminal behind does what terminals do."""
+    """Passes bytes through unchanged; the real terminal processes them."""
     modes = termios.tcgetattr(fd)
     modes[1] &= ~termios.OPOST
     modes[3] &= ~(termios.ECHO | termios.ICANON | termios.ISIG)
@@ -1177,8 +1208,8 @@ def _write_all(fd: int, block: bytes | memoryview) -> None:
 
 
 def streams(folder: str) -> list[Stream]:
-    """-> the outputs of this process; what passes is kept in a folder. One where both lead to the same place, so that
-    their order is kept. Raises OSError."""
+    """Returns the output streams, with copies kept in `folder`. If both go to the same place, returns one stream, so
+    that their order is kept. Raises OSError."""
     first, second = os.fstat(1), os.fstat(2)
     if (first.st_dev, first.st_ino, first.st_rdev) == (second.st_dev, second.st_ino, second.st_rdev):
         return [Stream(1, "output.log", folder)]
@@ -1187,18 +1218,21 @@ def streams(folder: str) -> list[Stream]:
 
 # ---------------------------------------------------------------- watch: whether a run hangs
 
-# What a watchdog says first; the knowledge base's list `watchdog-first-words` is the master copy.
+# How the message of a watchdog starts. Keep this in step with the list `watchdog-first-words` of the knowledge base.
 _WATCHDOG = re.compile(
     rb"Watchdog caught collective operation timeout|watchdog got stuck for \d|Heartbeat monitor timed out"
     rb"|Watchdog timeout \(|Did not get (?:initial|subsequent) heartbeat|hang detected"
 )
 _DIGITS = re.compile(rb"\d+|0x[0-9a-f]+")
-_OWN_WORDS = re.compile(rb"(?m)^torchtriage(?:-client)?: .*\n?")  # what is said here of a run is no output of its own
-# [rank3]: · [default3]: · 3: , as torch, torchrun and srun -l put it before a line
+_OWN_WORDS = re.compile(
+    rb"(?m)^torchtriage(?:-client)?: .*\n?"
+)  # lines that torchtriage itself prints are not output of the run
+# [rank3]: · [default3]: · 3: , the prefixes of torch, torchrun and srun -l
 _RANK = re.compile(rb"(?m)^(?:\[(?:rank|default)(\d{1,6})\]:|(\d{1,6}): )")
-# attempt_0/3/stdout.log, of torchrun · rank_3.log
+# attempt_0/3/stdout.log, written by torchrun · rank_3.log
 _RANK_OF_FILE = re.compile(r"attempt_\d+/(\d{1,6})/std(?:out|err)\.log$|rank[_.-]?(\d{1,6})(?!.*rank)", re.I)
-# step 120 · iteration: 120/1000 · 第 120 步; 'loss': 2.31 and 12%|#2   | 120/1000 [ show a step that is not counted
+# step 120 · iteration: 120/1000 · 第 120 步. Also 'loss': 2.31 and 12%|#2   | 120/1000 [, which show a step without its
+# number.
 _STEP = re.compile(
     rb"(?i)(?:\b|_)(?:step|iter|iteration|update)s?['\"]?[ :=\[#/]{1,12}(\d{1,9})\b|\bloss['\"]?[ :=]{1,3}-?\d[\d.]*"
     rb"|\d%\|[^|\n]{0,200}\| ?\d{1,9}/\d{1,9} \[|" + "第 ?(\\d{1,9}) ?步".encode()
@@ -1206,8 +1240,11 @@ _STEP = re.compile(
 
 
 class Limits(NamedTuple):
-    """After how many seconds a run counts as hanging: `silence` at least, `factor` times its usual pause, and
-    `patience` where it is not known to be at its usual work."""
+    """After how many seconds without output a run counts as hanging.
+
+    At least `silence`, and at least `factor` times its usual pause. At least `patience` while the usual pause is not
+    known.
+    """
 
     silence: float = 90.0
     factor: float = 5.0
@@ -1215,23 +1252,24 @@ class Limits(NamedTuple):
 
 
 class Pace:
-    """How often something happens, by the clock of its caller, and for how long it may not.
+    """Measures how often something happens and how long a pause may be. The caller gives the time, in seconds.
 
-    `form` is what the last output looked like. After a line that the run has often printed and gone on from, it is
-    known what it needs. After one that says something new, it may save, evaluate or compile, and gets more time."""
+    `form` is the form of the last output, with numbers masked. After a form that was seen often, the usual pause is
+    known. After a new one the run may be saving, evaluating or compiling, so it gets more time.
+    """
 
-    _FEW = 3  # pauses, from which on they are known
+    _FEW = 3  # number of pauses needed to know what is usual
     _FORMS = 256
 
     def __init__(self, limits: Limits, now: float) -> None:
         self.limits, self.last = limits, now
         self._form = b""
-        self._pauses: list[float] = []  # the newest ones
-        self._after: dict[bytes, tuple[int, float]] = {}  # by form: how many pauses, the longest
-        self.usual: float | None = None  # seconds between two times; None while that is not known
+        self._pauses: list[float] = []  # the newest pauses, in seconds
+        self._after: dict[bytes, tuple[int, float]] = {}  # by form: the number of pauses after it, and the longest
+        self.usual: float | None = None  # median pause in seconds; None while unknown
 
     def happened(self, now: float, form: bytes = b"", usual: bool = True) -> None:
-        """`usual`: the pause that ends tells how long others may be."""
+        """Records that it happened at time `now`. With `usual` false, the pause before it does not raise the limit."""
         if now > self.last:
             count, longest = self._after.pop(self._form, (0, 0.0))
             self._after[self._form] = count + 1, max(longest, now - self.last if usual else 0.0)
@@ -1243,21 +1281,24 @@ class Pace:
         self.last, self._form = now, form
 
     def knows(self, form: bytes) -> bool:
-        """-> whether it has happened in this form before."""
+        """Returns whether this form was seen before."""
         return form in self._after
 
     @property
     def limit(self) -> float:
-        """Seconds from the last time on after which something is wrong."""
+        """Seconds after the last time from which the run counts as hanging."""
         count, longest = self._after.get(self._form, (0, 0.0))
         enough = max(self.limits.silence, self.limits.factor * (self.usual or 0.0), 1.5 * longest)
         return enough if count >= self._FEW else max(enough, self.limits.patience)
 
 
 class News(NamedTuple):
-    """What is told of a run that is watched. `kind`: silent (no output), stalled (output, but no step), watchdog (one
-    spoke up, in `line`), resumed. `seconds`: how long without output, or step. `usual`: how long that usually is.
-    `ranks`: how long each rank wrote nothing, the longest first."""
+    """A report on a watched run.
+
+    `kind` is silent (no output), stalled (output, but no step), watchdog (`line` is its message) or resumed. `seconds`
+    is the time without output or step; `usual` is how long that usually is. `ranks` lists how many seconds each group
+    of ranks wrote nothing, longest first.
+    """
 
     kind: str
     seconds: float
@@ -1269,41 +1310,44 @@ class News(NamedTuple):
 
     @property
     def for_engine(self) -> str:
-        """The line that tells it to the engine; empty where the log's own words do."""
+        """The line that passes this report to the engine. Empty if the log itself shows it."""
         if self.kind not in ("silent", "stalled"):
             return ""
         what = "output" if self.kind == "silent" else "step"
-        reached = "" if self.step is None else f"; reached {self.step}"  # no word that would count a step
+        reached = (
+            "" if self.step is None else f"; reached {self.step}"
+        )  # avoids the word `step`, which would be counted as a step
         return f"torchtriage watch: no {what} for {self.seconds:.0f} s (limit {self.limit:.0f} s){reached}\n"
 
 
 class Step(NamedTuple):
-    """A step as a line shows it, and its number where it is counted."""
+    """A step as it is printed, and its number if it has one."""
 
     shown: bytes
     number: int | None
 
 
 class Watch:
-    """What is known of a running job: little, however much it writes. Its caller brings the clock."""
+    """The state of a running job. Its size is bounded, whatever the job writes. The caller gives the time, in
+    seconds."""
 
-    TAIL = 64 << 10  # bytes of new output in which forms, ranks and steps are looked for
+    TAIL = 64 << 10  # bytes of new output in which forms, ranks and steps are searched
     _MOST_RANKS = 1 << 16
 
     def __init__(self, limits: Limits, now: float, step_of: Callable[[bytes], Step | None] | None = None) -> None:
-        """`step_of`: the last step that some lines show."""
+        """`step_of` returns the last step in a block of output."""
         self.output = Pace(limits, now)
         self._steps = Pace(limits._replace(silence=max(limits.silence, limits.patience)), now)
-        self.step: int | None = None  # the last one that was counted
-        self._shown = b""  # the last step as it was printed
+        self.step: int | None = None  # number of the last step that had one
+        self._shown = b""  # the last step, as it was printed
         self._step_of = step_of or step_in
         self._ranks: dict[int, float] = {}
-        self._told = ""  # the kind of the last news, until the run goes on
+        self._told = ""  # kind of the last report, until the run continues
         self._wrote = self._stepped = self._works = False
         self._form, self._word = b"", ""
 
     def took(self, block: bytes, now: float, rank: int | None = None) -> None:
-        """Takes new output, in whole blocks; of `rank`, where its file tells."""
+        """Takes a block of new output; `rank` is its rank, if the name of its file says so."""
         if b"torchtriage" in block:
             block = _OWN_WORDS.sub(b"", block)
         if not block.strip():
@@ -1314,7 +1358,7 @@ class Watch:
             self._word = line.decode("utf-8", "replace").strip()
         tail = block[-self.TAIL :].rstrip()
         last = max(tail.rfind(b"\n"), tail.rfind(b"\r")) + 1
-        # A line that torchrun passes on with a label stands without it in the rank's own file.
+        # torchrun adds a label to lines that it passes on; the rank's own file has none
         self._wrote, self._form = True, _DIGITS.sub(b"0", _RANK.sub(b"", tail[last:][:200]).strip())
         for each in {rank} if rank is not None else {int(one[1] or one[2]) for one in _RANK.finditer(tail)}:
             if each in self._ranks or len(self._ranks) < self._MOST_RANKS:
@@ -1324,16 +1368,17 @@ class Watch:
             self._shown, self._stepped = step.shown, True
             self.step = self.step if step.number is None else step.number
         if not self.output.knows(self._form):
-            self._steps.last = now  # it does something else than to train, and goes on with that
+            self._steps.last = now  # the run does something other than training
 
     def look(self, now: float, at_work: Callable[[], bool] = bool) -> News | None:
-        """-> what is to be told now, once each. `at_work`: whether the processes read or write files all the while."""
+        """Returns what must be reported now, once each. `at_work` returns whether the processes keep reading or writing
+        files."""
         wrote, stepped, word = self._wrote, self._stepped, self._word
         self._wrote, self._stepped, self._word = False, False, ""
         since, since_step = now - self.output.last, now - self._steps.last
         if wrote:
             self._works = False
-            worked = since > self.output.limit and not self._told  # which is seen the next time, too
+            worked = since > self.output.limit and not self._told  # a long pause of work, as the next output shows
             self.output.happened(now, self._form, usual=not worked)
         if stepped:
             self._steps.happened(now)
@@ -1347,11 +1392,12 @@ class Watch:
         return None if self._told else self._overdue(now, at_work)
 
     def bear(self) -> None:
-        """Has the silence that was told last be none, as the processes are at work: it may last for `patience`."""
+        """Withdraws the silence reported last, because the processes are working. It may last for `patience`
+        seconds."""
         self._told, self._works = "", True
 
     def may_be_work(self, news: News) -> bool:
-        """-> whether it is a silence that is none where the processes are at work."""
+        """Returns whether a report is a silence that does not count if the processes are working."""
         return news.kind == "silent" and news.limit < self.output.limits.patience
 
     def _overdue(self, now: float, at_work: Callable[[], bool]) -> News | None:
@@ -1375,10 +1421,10 @@ class Watch:
 
 
 def step_in(tail: bytes) -> Step | None:
-    """-> the last step that some lines show."""
+    """Returns the last step that these lines show, or None."""
     found = list(_STEP.finditer(tail[-4096:]))
     numbers = [one[1] or one[2] for one in found if one[1] or one[2]]
-    shown = b" ".join(one[0] for one in found[-4:])  # a line can show several
+    shown = b" ".join(one[0] for one in found[-4:])  # a line can show several steps
     return Step(shown, int(numbers[-1]) if numbers else None) if found else None
 
 
@@ -1388,16 +1434,16 @@ def rank_of_file(path: str) -> int | None:
 
 
 class Followed:
-    """A file that grows, is renamed and made anew, or is cut to nothing; only its place is kept, no descriptor."""
+    """A log file that grows and may be renamed or truncated. Only its offset is kept, no open descriptor."""
 
-    _BLOCK, _MOST = MB, 64 * MB  # bytes read at once, and of what was written since the last time
+    _BLOCK, _MOST = MB, 64 * MB  # maximum bytes of one block, and of one call of `read`
 
     def __init__(self, path: str, position: int = 0) -> None:
         self.path, self._position, self._inode = path, position, 0
         self.gone = False
 
     def read(self) -> Iterator[bytes]:
-        """Yields what was written since the last time, in blocks that end at a line where they can."""
+        """Yields the blocks that were written since the last call."""
         try:
             found = os.stat(self.path)
         except OSError:
@@ -1427,7 +1473,7 @@ class Followed:
                 yield block
 
     def _renamed(self) -> str | None:
-        """-> where the file is that was followed until now."""
+        """Returns the new path of the file if it was renamed, or None."""
         with contextlib.suppress(OSError), os.scandir(os.path.dirname(self.path) or ".") as entries:
             for entry in entries:
                 if entry.inode() == self._inode and entry.is_file():
@@ -1436,10 +1482,10 @@ class Followed:
 
 
 class Follower:
-    """Files and folders that are followed, those too that come later; of what is there already only the end is read."""
+    """Files and folders that are followed, including files created later. Of existing files, only the end is read."""
 
-    _MOST = 16384  # files
-    _NAMES = 5.0  # seconds after which folders are listed again
+    _MOST = 16384  # maximum number of files
+    _NAMES = 5.0  # seconds between two listings of the folders
 
     def __init__(self, paths: Sequence[str], now: float) -> None:
         self.paths = list(paths)
@@ -1448,7 +1494,7 @@ class Follower:
         self._list(now, Watch.TAIL)
 
     def read(self, watch: Watch, now: float) -> None:
-        """Gives a watch what was written since the last time."""
+        """Passes new output to a Watch."""
         self._list(now, None)
         for file in list(self._files.values()):
             for block in file.read():
@@ -1456,11 +1502,11 @@ class Follower:
 
     @property
     def gone(self) -> bool:
-        """Whether there were files, and none of them is there."""
+        """Whether there were files and all of them are gone."""
         return bool(self._files) and all(file.gone for file in self._files.values())
 
     def newest(self) -> float | None:
-        """-> when something was last written, by the wall clock."""
+        """Returns when a file last changed, as a time in seconds, or None."""
         times = []
         for path in self._files:
             with contextlib.suppress(OSError):
@@ -1487,10 +1533,10 @@ def _logs_below(folder: str) -> Iterator[str]:
 
 
 class Work:
-    """Whether processes read or write files: those of a hanging job do not, those that save or evaluate do."""
+    """Checks whether processes read or write files. A hanging job does not; saving and evaluation do."""
 
-    WINDOW = 10.0  # seconds that are looked at
-    ENOUGH = 10 * MB  # bytes within them
+    WINDOW = 10.0  # seconds of one measurement
+    ENOUGH = 10 * MB  # bytes in that time that count as work
 
     def __init__(self, processes: Callable[[], Iterable[int]], clock: Callable[[], float] = time.monotonic) -> None:
         self._processes, self._clock = processes, clock
@@ -1499,7 +1545,7 @@ class Work:
         self._busy = True
 
     def __call__(self) -> bool:
-        """-> whether they did in the last window; True until the first one is over."""
+        """Returns whether they did in the last measurement; True until the first one is complete."""
         now = self._clock()
         if now - self._since < self.WINDOW:
             return self._busy
@@ -1507,14 +1553,14 @@ class Work:
         if now - self._since < 2 * self.WINDOW:
             moved = sum(max(0, count - self._before.get(pid, count)) for pid, count in counts.items())
             self._busy = moved >= self.ENOUGH
-        else:  # nobody asked for a while
+        else:  # the last call is too long ago
             self._busy = True
         self._since, self._before = now, counts
         return self._busy
 
 
 def _io_of(pid: int) -> int | None:
-    """-> how many bytes a process has read and written; None where that is not told."""
+    """Returns how many bytes a process has read and written, or None if unknown."""
     with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/io") as file:
         told = dict(line.split(": ") for line in file.read().splitlines())
         return int(told["rchar"]) + int(told["wchar"])
@@ -1522,7 +1568,7 @@ def _io_of(pid: int) -> int | None:
 
 
 def tree_of(pid: int) -> list[int]:
-    """-> a process and all below it, as far as /proc tells."""
+    """Returns a process and its descendants, as far as /proc shows them."""
     below: dict[int, list[int]] = {}
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc"):
@@ -1535,26 +1581,27 @@ def tree_of(pid: int) -> list[int]:
     return found
 
 
-# ---------------------------------------------------------------- watch: what shows why it hangs
+# ---------------------------------------------------------------- watch: evidence of a hang
 
-_GATHERING = 30.0  # seconds that it may take in all
-_ONE_ANSWER = 10.0  # seconds for each program that is asked
-_AT_THE_END = 6.0  # seconds that it may take in all when the command has failed, of those for the report
-_KERNEL_TAIL = 256 << 10  # bytes of the kernel's newest lines
+_GATHERING = 30.0  # seconds for gathering everything
+_ONE_ANSWER = 10.0  # seconds for each external program
+_AT_THE_END = 6.0  # seconds for gathering everything after a failure, part of the time for the report
+_KERNEL_TAIL = 256 << 10  # bytes of the newest lines of the kernel log
 _CLOCKS_APART = 120.0  # seconds by which the kernel's clock may be behind
 _MOST_STACKS, _MOST_EVIDENCE = 256, 64 * MB
 _MOVES_WITHIN, _MOST_LOOKED_AT = (
     8.0,
     16,
-)  # seconds in which ranks at work come to another line; ranks that are looked at
+)  # seconds in which a working rank reaches another line; number of ranks that are checked
 OWN_FILE = "torchtriage-watch.log"
 _STACKS = "TORCHTRIAGE_STACKS"
-# What a flight recorder's dumps are called up to the rank, and the pipes that ask for one.
+# The file names of flight recorder dumps, without the rank, and the pipes that request a dump.
 _DUMPS = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
 _DUMPS_ELSEWHERE = ("/tmp/nccl_trace_rank_", "~/.cache/torch/comm_lib_trace_rank_")
 _DUMP_PIPES = ("TORCH_NCCL_DEBUG_INFO_PIPE_FILE", "TORCH_FR_DEBUG_INFO_PIPE_FILE")
-# Stands before other modules of this name, and gives way to them. In ranks it has a signal that nobody else uses write
-# the stacks into a file, whose name says which process it is of, and which descriptor it has.
+# This module is imported in place of another sitecustomize, which it then imports. In a rank it registers a signal, if
+# nobody uses it, that writes all stacks to a file. The file's name contains the process id, its start time and the
+# descriptor.
 _HOOK = """
 import os, sys
 
@@ -1589,8 +1636,8 @@ except ImportError:
 
 
 def hooked(folder: str, environment: dict[str, str]) -> dict[str, str]:
-    """-> an environment in which ranks that are Python register a signal for their stacks; as it is where that can't
-    be."""
+    """Returns an environment in which Python ranks register a signal that writes their stacks. Returns it unchanged if
+    that is not possible."""
     hook, stacks = os.path.join(folder, "hook"), os.path.join(folder, "stacks")
     if not hasattr(signal, "SIGRTMAX") or not os.path.exists("/proc/self/stat"):
         return environment
@@ -1606,8 +1653,8 @@ def hooked(folder: str, environment: dict[str, str]) -> dict[str, str]:
 
 
 class Gathered(NamedTuple):
-    """What was gathered, and in a sentence each what could not be. `silent`: lines for the engine about ranks that gave
-    no stack for what their processes do."""
+    """The gathered evidence. `missing` says in one sentence each what could not be gathered. `silent` are lines for the
+    engine about ranks without a stack."""
 
     files: list[Member]
     missing: list[str]
@@ -1615,8 +1662,8 @@ class Gathered(NamedTuple):
 
 
 def gather(pid: int, stacks: str, since: float, host: bool = True) -> Gathered:
-    """Gathers stacks and dumps of the job that a process began at the time `since`, and what its `host` knows of it,
-    within limits of time and size. Changes nothing of the job."""
+    """Gathers stacks and dumps of the job that process `pid` started at time `since`, and with `host` the state of this
+    host. Time and size are limited. Changes nothing in the job."""
     deadline = time.monotonic() + _GATHERING
     found = Gathered([], [], [])
     _ask_for_dumps(found)
@@ -1629,8 +1676,8 @@ def gather(pid: int, stacks: str, since: float, host: bool = True) -> Gathered:
 
 
 def gather_at_end(have: str, since: float, seconds: float = _AT_THE_END) -> Gathered:
-    """Gathers what the host knows of a command that has failed: the kernel's newest lines, the state of GPUs, dumps
-    newer than `since`. What the folder `have` holds already, of a hang before, is left out."""
+    """Gathers what the host knows about a failed command: the newest lines of the kernel log, the state of the GPUs,
+    dumps newer than `since`. Leaves out files that the folder `have` contains from an earlier hang."""
     deadline = time.monotonic() + seconds
     found = Gathered([], [], [])
     _gather_kernel(found, since, deadline)
@@ -1640,13 +1687,13 @@ def gather_at_end(have: str, since: float, seconds: float = _AT_THE_END) -> Gath
 
 
 def _of_this_host(name: str) -> str:
-    """-> the name of a file that a program of this host filled: `dmesg.gpu-021.txt`."""
+    """Returns a file name with the name of this host: `dmesg.gpu-021.txt`."""
     return "{}.{}.txt".format(name, socket.gethostname().split(".")[0])
 
 
 def _gather_kernel(found: Gathered, since: float, deadline: float) -> None:
-    """Takes what the kernel has logged since the job began, the newest of it. Where this user may not read it, nothing
-    is said: that is usual."""
+    """Adds the newest lines of the kernel log since the job started. Says nothing if this user may not read it, because
+    that is common."""
     for command in (
         ["dmesg", "--time-format", "iso"],
         ["dmesg", "-T"],
@@ -1670,7 +1717,7 @@ def _gather_kernel(found: Gathered, since: float, deadline: float) -> None:
 
 
 def _newer(told: bytes, since: float) -> bytes:
-    """-> the kernel's lines from the first one on that is not older."""
+    """Returns the kernel's lines, beginning with the first one that is not older than `since`."""
     start = 0
     for line in told.splitlines(True):
         time_of = _kernel_time(line[:40].decode("ascii", "replace"))
@@ -1681,7 +1728,7 @@ def _newer(told: bytes, since: float) -> bytes:
 
 
 def _kernel_time(line: str) -> float | None:
-    """-> when it was, of `2026-05-01T09:05:01,440118+00:00 …` or `[Fri May  1 09:05:01 2026] …`."""
+    """Parses the time of a kernel line, `2026-05-01T09:05:01,440118+00:00 …` or `[Fri May  1 09:05:01 2026] …`."""
     found = re.match(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,]\d+)?([+-])(\d\d):?(\d\d)", line)
     try:
         if found:
@@ -1697,7 +1744,7 @@ def _gather_stacks(found: Gathered, pid: int, folder: str, deadline: float) -> N
     ranks = _ranks_below(pid)
     for rank, process in sorted(ranks.items())[:_MOST_STACKS]:
         if time.monotonic() > deadline:
-            found.missing.append("stacks of further ranks: no time left")
+            found.missing.append("stacks of the other ranks: no time left")
             return
         seconds = min(_ONE_ANSWER, deadline - time.monotonic())
         told = _stack_of(process, folder, seconds)
@@ -1713,8 +1760,8 @@ def _gather_stacks(found: Gathered, pid: int, folder: str, deadline: float) -> N
 
 
 def moving(pid: int, folder: str) -> list[int]:
-    """-> the ranks below a process whose main thread comes to another line within some seconds: those of a hanging job
-    stand still, save one that loops. Empty where no stack can be had."""
+    """Returns the ranks below a process whose main thread reaches another line within a few seconds. In a hanging job
+    there are none, except ranks that loop. Empty if no stack is available."""
     ranks = dict(sorted(_ranks_below(pid).items())[:_MOST_LOOKED_AT])
     before: dict[int, bytes] = {}
     until = time.monotonic() + _MOVES_WITHIN
@@ -1730,7 +1777,7 @@ def moving(pid: int, folder: str) -> list[int]:
 
 
 def place_of(stacks: bytes) -> bytes:
-    """-> the frames of the main thread, of what py-spy or faulthandler print of a process."""
+    """Returns the frames of the main thread, from the output of py-spy or faulthandler."""
     threads = re.split(rb"(?m)^(?:Current t|T)hread ", stacks)[1:]
     main = [thread for thread in threads if b'"MainThread"' in thread.partition(b"\n")[0]]
     main = main or [thread for thread in threads if b"<module>" in thread] or threads[-1:]
@@ -1744,7 +1791,7 @@ def _stack_of(process: int, folder: str, seconds: float) -> bytes:
 
 
 def _why_silent(pid: int) -> str:
-    """-> why a process gives no stack."""
+    """Returns why a process gives no stack."""
     state = ""
     with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/stat") as file:
         state = file.read().rpartition(")")[2].split()[0]
@@ -1758,10 +1805,10 @@ def _why_silent(pid: int) -> str:
 
 
 def _ranks_below(pid: int) -> dict[int, int]:
-    """-> the processes below one that are ranks, by rank: those that have one which their parents have not."""
+    """Returns the rank processes below a process, by rank. They have a RANK that their parent process does not have."""
     own: dict[int, str] = {}
     found: dict[int, int] = {}
-    for process in tree_of(pid):  # parents first
+    for process in tree_of(pid):  # parents come before their children
         with contextlib.suppress(OSError, ValueError, IndexError):
             with open(f"/proc/{process}/environ", "rb") as file:
                 words = file.read().split(b"\0")
@@ -1774,8 +1821,8 @@ def _ranks_below(pid: int) -> dict[int, int]:
 
 
 def _by_signal(pid: int, folder: str) -> bytes:
-    """-> the stacks of a process that has registered the signal for them; empty where it is not sure that it has, as it
-    would end of the signal, or where it does not answer."""
+    """Returns the stacks of a process that registered the signal for them. Empty if it does not answer, or if it may
+    not have registered the signal, which would then kill it."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             began = file.read().rpartition(")")[2].split()[19]
@@ -1819,7 +1866,7 @@ def _ask_for_dumps(found: Gathered) -> None:
     for variable in _DUMP_PIPES:
         for pipe in glob.glob(glob.escape(os.environ.get(variable, "")) + "*.pipe") if os.environ.get(variable) else []:
             try:
-                handle = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)  # fails where nobody reads
+                handle = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)  # fails if no process reads the pipe
                 try:
                     if stat.S_ISFIFO(os.fstat(handle).st_mode):
                         os.write(handle, b"1\n")
@@ -1849,7 +1896,8 @@ def _gather_dumps(found: Gathered, since: float) -> None:
 
 
 def _output(command: Sequence[str], seconds: float) -> tuple[bytes, str]:
-    """-> what a program writes, and why that is not all; it is left alone where it does not even die."""
+    """Returns the output of a program, and why it is incomplete (empty if it is not). Does not wait for a program that
+    cannot be killed."""
     try:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
@@ -1866,7 +1914,7 @@ def _output(command: Sequence[str], seconds: float) -> tuple[bytes, str]:
             if not block:
                 return told, ""
             told += block
-        return told, "too much"
+        return told, "more than 16 MB of output"
     finally:
         process.stdout.close()
         with contextlib.suppress(OSError):
@@ -1876,19 +1924,19 @@ def _output(command: Sequence[str], seconds: float) -> tuple[bytes, str]:
 
 
 class Watching(NamedTuple):
-    """That the command is watched, and after how many seconds of a hang it is told to end, if at all."""
+    """The command is watched. If it hangs for `stop_after` seconds, it is ended; None means never."""
 
     limits: Limits
     stop_after: float | None
 
 
 class Watcher:
-    """Watches the command while it runs: tells when it hangs, gathers what shows why, and reports that."""
+    """Watches the command while it runs. If it hangs, says so, gathers evidence and reports it."""
 
-    _STOPPING = 60.0  # seconds between being asked to end and being killed
+    _STOPPING = 60.0  # seconds between asking it to end and killing it
 
     def __init__(self, settings: Settings, capture: Capture, watching: Watching | None) -> None:
-        """Where it is None, nothing is watched."""
+        """If `watching` is None, nothing is watched."""
         self.posted = False
         self._settings, self._capture, self._watching = settings, capture, watching
         self._limits, self._stop_after = watching or Watching(Limits(), None)
@@ -1899,10 +1947,10 @@ class Watcher:
         self._follower = Follower([], time.monotonic())
         self._since = time.time()
         self._evidence = os.path.join(capture.folder, "evidence")
-        self._hung_at: int | None = None  # the step
+        self._hung_at: int | None = None  # the step at which it hung
 
     def saw(self, block: bytes) -> None:
-        """Takes what the command wrote."""
+        """Takes output of the command."""
         with self._lock:
             self._watch.took(block, time.monotonic())
 
@@ -1917,7 +1965,8 @@ class Watcher:
         self._thread.start()
 
     def end(self, status: int) -> None:
-        """Comes when the command has ended; waits a moment for a report that is on its way, which is the older one."""
+        """Called when the command has ended. Waits a moment for a report that is being sent, because it must arrive
+        first."""
         self._over.set()
         if self._thread is None:
             return
@@ -1958,7 +2007,7 @@ class Watcher:
         for line in told_of(news):
             say(line)
         if news.kind == "resumed" and news.step == self._hung_at:
-            return  # what it prints may be how it fails of the hang
+            return  # the new output may be the failure that follows the hang
         self._forget()
         if news.kind == "resumed":
             return
@@ -1976,17 +2025,17 @@ class Watcher:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 with open(path, "wb") as file:
                     file.write(Pieces(member.pieces).read())
-        except OSError as error:  # the report that is sent now has it all the same
+        except OSError as error:  # the report that is sent now has it anyway
             say(f"evidence is not kept for the report at the end: {error}")
             self._forget()
         self._post(found.files)
 
     def _forget(self) -> None:
-        """Removes the evidence of a hang that is none any more."""
+        """Removes the evidence of a hang that is over."""
         shutil.rmtree(self._evidence, ignore_errors=True)
 
     def _post(self, evidence: list[Member]) -> None:
-        """Reports the run as it is. What can't be delivered now is not kept: the report at the end has more."""
+        """Reports the run so far. If that fails, the report is not kept, because the one at the end has more."""
         path = ""
         try:
             query, members = captured(self._capture.folder, evidence)
@@ -2007,7 +2056,7 @@ class Watcher:
             show(told(incident), sys.stderr)
 
     def _announce_the_last(self) -> None:
-        """Has the report at the end replace this one; also where the answer to this one gets lost on its way."""
+        """Makes the report at the end replace this one, even if the answer to this one is lost."""
         known = self._capture.told["query"]
         if ("provisional", "false") not in known:
             with contextlib.suppress(OSError, ValueError):
@@ -2016,7 +2065,9 @@ class Watcher:
     def _stop(self, child: subprocess.Popen[bytes]) -> None:
         say(f"it has hung for {self._stop_after:.0f} s: the command is told to end (--stop-after)")
         with contextlib.suppress(OSError), open(os.path.join(self._evidence, OWN_FILE), "a") as file:
-            file.write(f"torchtriage watch: ended after {self._stop_after:.0f} s\n")  # by whom the engine can't see
+            file.write(
+                f"torchtriage watch: ended after {self._stop_after:.0f} s\n"
+            )  # so that the engine knows who ended it
         with contextlib.suppress(OSError):
             child.terminate()
         if not self._over.wait(self._STOPPING):
@@ -2026,14 +2077,14 @@ class Watcher:
 
 
 def at_work(news: News, ranks: Sequence[int], patience: float) -> str:
-    """-> the line that tells of a silence in which `ranks` work on."""
+    """Returns the line about a silence in which `ranks` are working."""
     shown = ",".join(map(str, ranks[:32]))
     who = f"rank{'s' if len(ranks) > 1 else ''} {shown}"
     return f"no output for {news.seconds:.0f} s, but the stack of {who} changes: no hang before {patience:.0f} s"
 
 
 def told_of(news: News) -> Iterator[str]:
-    """Yields what is told of a hang, a line each."""
+    """Yields the lines that are printed about a hang."""
     usual = "" if news.usual is None else f", usually {news.usual:.0f} s"
     step = "" if news.step is None else f"; last step {news.step}"
     yield {
@@ -2062,14 +2113,15 @@ _WAITED = {*_FORWARDED, signal.SIGCHLD, signal.SIGWINCH}
 
 
 class Witness:
-    """A process that does nothing but see which signals reach our whole group: those the command has got already."""
+    """A process that only observes which signals reach the whole process group. The command has received those
+    already."""
 
-    GRACE = 0.25  # seconds that a signal to a group takes at most from one process to the next
+    GRACE = 0.25  # maximum seconds between two processes receiving a signal sent to their group
 
     def __init__(self) -> None:
         self._read = self.pid = -1
         self._seen: set[int] = set()
-        if not hasattr(signal, "sigtimedwait"):  # macOS: every signal is passed on
+        if not hasattr(signal, "sigtimedwait"):  # macOS lacks it: every signal is passed on
             return
         self._asked = signal.SIGRTMIN
         self._read, write = os.pipe()
@@ -2078,7 +2130,7 @@ class Witness:
         self.pid = os.fork()
         if self.pid == 0:
             _die_with_parent(signal.SIGKILL)
-            os.closerange(0, write)  # held here, a pipe would not end when it should
+            os.closerange(0, write)  # else this process would keep the pipes open
             os.closerange(write + 1, 4096)
             while os.getppid() == parent:
                 seen = signal.sigtimedwait({*_FORWARDED, self._asked}, 5)
@@ -2089,10 +2141,11 @@ class Witness:
         os.close(write)
 
     def saw(self, number: int) -> bool:
-        """-> whether the signal that reached us reached the group.
+        """Returns whether the signal that reached this process reached its group.
 
-        A busy machine may run the witness late, so it is asked: it takes the signals that wait for it by their numbers,
-        and the one that asks has the highest."""
+        The witness may run late on a busy machine, so after a moment it is asked with a signal of its own. It takes
+        pending signals in the order of their numbers, and that one has the highest, so its answer comes last.
+        """
         asked = False
         while self.pid > 0 and number not in self._seen:
             if not asked and not select.select([self._read], [], [], self.GRACE)[0]:
@@ -2129,22 +2182,23 @@ _prctl: Any = None
 
 
 class Answers(NamedTuple):
-    """What the service has answered so far: one incident at most, and one decision about it."""
+    """What the service has answered so far: at most one incident and one decision about it."""
 
     incidents: list[dict[str, Any]]
     decisions: list[dict[str, Any]]
 
 
 class Ending(NamedTuple):
-    """How `run` ends after a failure: with a status that tells the verdict (`exit_code`), or, where a decision is asked
-    for too (`decide`), that one; `restart` is the status of a restart."""
+    """How `run` ends after a failure. With `exit_code`, the exit status gives the verdict or, with `decide`, the
+    decision. `restart` is the status for a restart."""
 
     exit_code: bool = False
     decide: bool = False
     restart: int = _RESTART
 
     def status(self, told: Answers) -> int | None:
-        """-> the status; None where the command keeps its own: no answer, a dry run, a verdict that says less."""
+        """Returns the exit status. Returns None if the command's own status is kept: without an answer, in a dry run,
+        or if the verdict is healthy or inconclusive."""
         if not self.exit_code:
             return None
         if self.decide:
@@ -2157,7 +2211,7 @@ class Ending(NamedTuple):
 def run(
     settings: Settings, command: list[str], ending: Ending, node: int | None, watching: Watching | None = None
 ) -> int:
-    """-> the exit status of the command, which is reported where it failed, or where it was found hanging."""
+    """Runs the command and reports it if it fails or hangs. Returns its exit status."""
     if _is_unreported(settings, node):
         return replace_by(command)
     global _prctl
@@ -2165,7 +2219,7 @@ def run(
     try:
         capture, outputs = _begun(settings, command)
     except OSError as error:
-        say(f"nothing can be captured, the command runs unreported: {error}")
+        say(f"cannot capture the output, so the command runs unreported: {error}")
         return replace_by(command)
     signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED)
     witness = Witness()
@@ -2204,7 +2258,7 @@ def run(
 
 
 def _begun(settings: Settings, command: list[str]) -> tuple[Capture, list[Stream]]:
-    """-> where the report is gathered, and the streams that the command will write to. Raises OSError."""
+    """Returns the folder for the report and the streams that the command will write to. Raises OSError."""
     capture = Capture(settings, command)
     outputs = streams(capture.folder)
     capture.write(streams={stream.name: stream.where for stream in outputs}, since=time.time() - 2)
@@ -2212,7 +2266,8 @@ def _begun(settings: Settings, command: list[str]) -> tuple[Capture, list[Stream
 
 
 def _is_unreported(settings: Settings, node: int | None) -> bool:
-    """-> whether the command only runs: another client reports it, none can, or another node's does."""
+    """Returns whether the command runs without a report: another client reports it, no service is set, or another node
+    reports."""
     if os.environ.get("TORCHTRIAGE_ACTIVE") or not settings.url:
         if not settings.url:
             say("TORCHTRIAGE_URL is not set: the command runs unreported")
@@ -2221,7 +2276,7 @@ def _is_unreported(settings: Settings, node: int | None) -> bool:
 
 
 def replace_by(command: list[str]) -> int:
-    """Becomes the command; comes back only where that fails."""
+    """Replaces this process by the command. Returns an exit status if that fails."""
     try:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         os.execvp(command[0], command)
@@ -2245,7 +2300,7 @@ def _start(command: list[str], environment: dict[str, str], outputs: list[Stream
 
 
 def _wait(child: subprocess.Popen[bytes], witness: Witness, outputs: list[Stream]) -> tuple[int, list[str]]:
-    """-> the command's status, negative for a signal, and the signals that came meanwhile."""
+    """Returns the status of the command, negative for a signal, and the signals that arrived meanwhile."""
     signals: list[str] = []
     while True:
         number = signal.sigwait(_WAITED)
@@ -2264,7 +2319,7 @@ def _wait(child: subprocess.Popen[bytes], witness: Witness, outputs: list[Stream
 
 
 def _beside(settings: Settings, capture: Capture) -> None:
-    """Delivers what waits, and keeps what the ranks write within bounds, as long as the command runs."""
+    """Delivers waiting reports, and limits the size of the ranks' logs while the command runs."""
     delivered, _ = flush(settings)
     if delivered:
         say(f"delivered {delivered} reports of earlier runs")
@@ -2274,7 +2329,7 @@ def _beside(settings: Settings, capture: Capture) -> None:
 
 
 def _summary(capture: Capture, command: Sequence[str], outputs: Sequence[Stream]) -> str:
-    """-> what is known of the run; empty where it has no job name, or nobody wants it."""
+    """Returns the summary of the run. Empty if the job has no name, or if the user turned summaries off."""
     query = capture.told["query"]
     named = any(name == "job_name" for name, _ in query)
     if not named or os.environ.get("TORCHTRIAGE_SUMMARY", "").lower() in ("no", "0", "off", "false"):
@@ -2291,7 +2346,7 @@ def _summary(capture: Capture, command: Sequence[str], outputs: Sequence[Stream]
 
 
 def _tell_good_run(settings: Settings, summary: str) -> None:
-    """Hands over what is known of a run that worked, within seconds; whatever goes wrong is nobody's trouble."""
+    """Sends the summary of a successful run within a few seconds. Errors are ignored."""
     if summary:
         thread = threading.Thread(target=tell_summary, args=(settings, summary), daemon=True)
         thread.start()
@@ -2301,11 +2356,11 @@ def _tell_good_run(settings: Settings, summary: str) -> None:
 def _report_run(
     settings: Settings, capture: Capture, status: int, signals: list[str], summary: str, decide: bool
 ) -> Answers:
-    """Reports a failed run within its time -> what the service answered in time. A run that failed by itself can be
-    decided about too; one that was told to end ends as it does without us."""
+    """Reports a failed run within the time limit and returns the service's answers so far. No decision is requested if
+    a signal ended the run."""
     shown = 128 - status if status < 0 else status
     ended = f"the command ended with exit status {shown}"
-    if status < 0:  # as a shell tells it
+    if status < 0:  # in the words of a shell
         ended = f"line 1: {capture.told['pid']} {signal.strsignal(-status)}  the command"
     query = [*capture.told["query"], ("exit_code", str(shown)), ("ended_at", str(int(time.time())))]
     query += [("label", "signal:" + name.split()[0]) for name in signals[:1]]
@@ -2320,7 +2375,7 @@ def _report_run(
             capture.write(query=query, ended=ended, killed=status < 0)
             path = keep(settings, *captured(capture.folder, beside=_of_the_host(settings, capture, status)))
         except (OSError, ValueError) as error:
-            return say(f"the failure can't be reported: {error}")
+            return say(f"the failure cannot be reported: {error}")
         capture.remove()
         _ask(settings, path, deadline, decide, answers)
 
@@ -2331,7 +2386,7 @@ def _report_run(
         thread.join(0.02)
         stopped = signal.sigtimedwait([signal.SIGINT, signal.SIGQUIT], 0) if hasattr(signal, "sigtimedwait") else None
         if stopped is not None or time.monotonic() > deadline:
-            later = "the report is not delivered yet; `torchtriage-client flush` or the next run will"
+            later = "the report is not delivered yet; `torchtriage-client flush` or the next run will deliver it"
             say("no decision came in time" if answers.incidents else later)
             break
     if answers.incidents and status != 0:
@@ -2341,7 +2396,7 @@ def _report_run(
 
 
 def _ask(settings: Settings, path: str, deadline: float, decide: bool, answers: Answers) -> None:
-    """Delivers a bundle and, where that is wanted, asks for a decision; adds the answers as they come."""
+    """Delivers a bundle and, if wanted, asks for a decision. Adds each answer as it arrives."""
     try:
         answers.incidents.extend(filter(None, [deliver(settings, path, deadline, settings.wait)]))
     except Undelivered as error:
@@ -2354,7 +2409,7 @@ def _ask(settings: Settings, path: str, deadline: float, decide: bool, answers: 
 
 
 def _of_the_host(settings: Settings, capture: Capture, status: int) -> list[Member]:
-    """-> what this host knows of a command that failed here; says in a line each what it should have."""
+    """Returns what this host knows about a command that failed here. Prints a line for each thing that is missing."""
     if status == 0 or capture.many_hosts or not settings.gather:
         return []
     found = gather_at_end(
@@ -2368,19 +2423,19 @@ def _of_the_host(settings: Settings, capture: Capture, status: int) -> list[Memb
 
 
 def leave(status: int) -> None:
-    """Ends this process as the command ended, by the same signal where it was one."""
+    """Ends this process as the command ended; if a signal ended it, by the same signal."""
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
         sys.stderr.flush()
     if status < 0:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the command has left its own
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core dump, because the command wrote its own
         with contextlib.suppress(OSError, ValueError):
             signal.signal(-status, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {-status})
         os.kill(os.getpid(), -status)
-        status = 128 - status  # the first process of a container does not die of it
+        status = 128 - status  # the first process of a container ignores the signal
     os._exit(status)
 
 
@@ -2388,9 +2443,10 @@ def leave(status: int) -> None:
 
 
 def report(settings: Settings, paths: Sequence[str], facts: Facts, labels: Sequence[str]) -> dict[str, Any]:
-    """Reports what exists as one run -> the incident. Raises OSError, Undelivered, ValueError where there is no log."""
+    """Reports existing files as one run and returns the incident. Raises OSError, Undelivered, or ValueError if there
+    is no log."""
     members: list[Member] = []
-    facts = {name: text for name, text in facts.items() if name != "nodes"}  # these are the logs of the whole run
+    facts = {name: text for name, text in facts.items() if name != "nodes"}  # these are the logs of all nodes
     for path in paths:
         if path == "-":
             members.append(Member("log", [sys.stdin.buffer.read(settings.max_bytes)]))
@@ -2405,19 +2461,21 @@ def report(settings: Settings, paths: Sequence[str], facts: Facts, labels: Seque
 
 
 def deliver_now(settings: Settings, path: str) -> dict[str, Any]:
-    """Sends a bundle that was just kept -> the incident. Raises Undelivered, which says where the report waits."""
+    """Sends a bundle that was just saved and returns the incident. Raises Undelivered, which says where the report is
+    kept."""
     try:
         incident = deliver(settings, path, time.monotonic() + settings.timeout, settings.wait)
     except Undelivered as error:
         kept = "" if error.final else f"; the report waits in {os.path.dirname(path)}"
         raise Undelivered(str(error) + kept, error.final) from None
     if incident is None:
-        raise Undelivered("another process delivers it")
+        raise Undelivered("another process is delivering it")
     return incident
 
 
 def answer(settings: Settings, incident: dict[str, Any], options: argparse.Namespace) -> int:
-    """Prints the verdict in the form that was asked for, and what is decided -> the exit status. Raises Undelivered."""
+    """Prints the verdict in the requested form, and the decision if wanted. Returns the exit status. Raises
+    Undelivered."""
     decision = decision_of(settings, incident) if options.decide else None
     if options.json:
         print(json.dumps(incident if decision is None else {**incident, "decision": decision}))
@@ -2435,12 +2493,12 @@ def answer(settings: Settings, incident: dict[str, Any], options: argparse.Names
 
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:
-    """The options of everything that reports what exists."""
+    """Adds the options of commands that report existing files."""
     add_options(parser)
     parser.add_argument(
         "--decide",
         action="store_true",
-        help="ask whether to start the job again, too; --exit-code then gives 10 restart, 11 stop, 14 wait",
+        help="also ask whether to restart the job; --exit-code then means 10 restart, 11 stop, 14 wait",
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="print the incident as JSON")
@@ -2448,22 +2506,26 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("where to (else $TORCHTRIAGE_URL, $TORCHTRIAGE_TOKEN, …)")
-    group.add_argument("--url", help="the service, as in https://triage.example.org")
-    group.add_argument("--wait", metavar="SECONDS", help="how long to wait for the verdict (10; at most 60)")
-    group.add_argument("--timeout", metavar="SECONDS", help="how long reporting may take in all (20; report: 300)")
-    group.add_argument("--spool", metavar="DIR", help="where reports wait (~/.cache/torchtriage/spool)")
+    group = parser.add_argument_group("service (default: $TORCHTRIAGE_URL, $TORCHTRIAGE_TOKEN, …)")
+    group.add_argument("--url", help="address of the service, such as https://triage.example.org")
+    group.add_argument("--wait", metavar="SECONDS", help="seconds to wait for the verdict, at most 60 (10)")
+    group.add_argument("--timeout", metavar="SECONDS", help="seconds for the whole report (20; for `report`: 300)")
+    group.add_argument(
+        "--spool", metavar="DIR", help="folder for reports that are not delivered yet (~/.cache/torchtriage/spool)"
+    )
     parser.add_argument(
         "--exit-code",
         action="store_true",
-        help="the exit status tells the verdict: 10 a retry can help, 11 it must be fixed first, 12 unexplained, "
-        "13 inconclusive, 0 healthy (run: both give the command's own)",
+        help="exit with 10 if a retry can help, 11 if a fix is needed first, 12 if unexplained, "
+        "13 if inconclusive, 0 if healthy (`run` gives the command's own status for the last two)",
     )
-    facts = parser.add_argument_group("what is known of the job (else $TORCHTRIAGE_JOB_ID, …, and its scheduler)")
+    facts = parser.add_argument_group("facts about the job (default: $TORCHTRIAGE_JOB_ID, …, then its scheduler)")
     for name in _FIELDS:
         shown = "job_" + name if name in ("url", "exit_code") else name
         facts.add_argument("--" + shown.replace("_", "-"), metavar="…")
-    facts.add_argument("--label", action="append", metavar="KEY:VALUE", help="can be given several times")
+    facts.add_argument(
+        "--label", action="append", metavar="KEY:VALUE", help="label of the incident; repeat for more than one"
+    )
 
 
 def _add_run(commands: Any, name: str, help_: str) -> argparse.ArgumentParser:
@@ -2474,19 +2536,25 @@ def _add_run(commands: Any, name: str, help_: str) -> argparse.ArgumentParser:
     made.add_argument(
         "--decide",
         action="store_true",
-        help="ask whether to start the command again, too; --exit-code then gives 10 restart, 11 stop, 14 wait, and in "
+        help="also ask whether to restart the command; --exit-code then means 10 restart, 11 stop, 14 wait, and in "
         "a dry run the command's own status",
     )
+    made.add_argument("--restart-status", metavar="N", help="exit with N instead of 10")
     made.add_argument(
-        "--restart-status", metavar="N", help="the exit status in place of 10, for those that want another"
+        "--node", type=int, metavar="N", help="report only on node N; on other nodes, only run the command"
     )
-    made.add_argument("--node", type=int, metavar="N", help="report on this node of several only; elsewhere just run")
-    made.add_argument("--no-tee", dest="tee", action="store_const", const="no", help="let torchrun print as it likes")
+    made.add_argument(
+        "--no-tee",
+        dest="tee",
+        action="store_const",
+        const="no",
+        help="do not make torchrun print the output of all ranks",
+    )
     return made
 
 
 def watching_of(options: argparse.Namespace) -> Watching | None:
-    """-> how the command is watched, if it is; raises ValueError with a sentence."""
+    """Returns how the command is watched, or None if it is not. Raises ValueError with a message for people."""
     if options.command != "watch":
         return None
     found: dict[str, float] = {}
@@ -2504,21 +2572,21 @@ def watching_of(options: argparse.Namespace) -> Watching | None:
 
 
 def ending_of(options: argparse.Namespace) -> Ending:
-    """-> how the command's failure ends; raises ValueError with a sentence."""
+    """Returns how `run` ends after a failure. Raises ValueError with a message for people."""
     if options.command not in ("run", "watch"):
         return Ending()
     text = options.restart_status or os.environ.get("TORCHTRIAGE_RESTART_STATUS", "") or str(_RESTART)
     if not text.isdecimal() or not 1 <= int(text) <= 255 or int(text) in _DECIDED.values():
-        raise ValueError(f"--restart-status: not a number from 1 to 255, or one that means something else: {text}")
+        raise ValueError(f"--restart-status: not a number from 1 to 255, or the status of another action: {text}")
     return Ending(options.exit_code, options.decide, int(text))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="torchtriage-client", description="Reports failed training runs.")
+    parser = argparse.ArgumentParser(prog="torchtriage-client", description="Report failed training runs.")
     parser.add_argument("--version", action="version", version="torchtriage-client " + __version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _add_run(commands, "run", "run a command, and report it when it fails")
-    made = _add_run(commands, "watch", "the same, and report it while it hangs")
+    _add_run(commands, "run", "run a command, and report it if it fails")
+    made = _add_run(commands, "watch", "like run, and also report a hang while the command runs")
     limits = Limits()
     for name, value, what in (
         ("silence", f"{limits.silence:g}", "minimum seconds without output that count as a hang"),
@@ -2528,13 +2596,13 @@ def _parser() -> argparse.ArgumentParser:
             f"{limits.patience:g}",
             "seconds allowed at the start, after a new kind of line, and during file access",
         ),
-        ("stop-after", "never", "end the command when it has hung for N seconds"),
+        ("stop-after", "never", "end the command after it has hung for N seconds"),
     ):
         made.add_argument("--" + name, metavar="N", help=f"{what} ({value})")
-    made = commands.add_parser("report", help="report logs that exist, as one run")
+    made = commands.add_parser("report", help="report existing logs, as one run")
     add_report_options(made)
     made.add_argument("paths", nargs="+", metavar="FILE|DIR|-")
-    made = commands.add_parser("flush", help="deliver what waits in the spool")
+    made = commands.add_parser("flush", help="deliver the reports in the spool")
     add_options(made)
     return parser
 
@@ -2558,7 +2626,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return replace_by(command)
     if options.command in ("run", "watch"):
         if not command:
-            parser.error(f"{options.command}: the command stands behind --, as in: run -- torchrun train.py")
+            parser.error(f"{options.command}: put the command after --, as in: run -- torchrun train.py")
         leave(run(settings, command, ending, options.node, watching))
     if not settings.url:
         parser.error("TORCHTRIAGE_URL is not set")
