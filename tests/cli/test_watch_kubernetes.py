@@ -18,7 +18,7 @@ def _nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("arguments", "said"), [
     ([], "TORCHTRIAGE_URL is not set"),
-    (["--url", "triage.example.org"], "not a URL that begins with http:// or https://"),
+    (["--url", "triage.example.org"], "not a URL that starts with http:// or https://"),
     ([*URL, "--kubeconfig", "missing"], "no cluster to watch: "),
     ([*URL, "--context", "missing"], "no cluster to watch: "),
 ])  # fmt: skip

@@ -1,1 +1,1 @@
-"""Watches a Kubernetes cluster for training jobs that fail and hands their logs to the service, over HTTP."""
+"""Watches a Kubernetes cluster for failed training jobs and sends their logs to the service, over HTTP."""

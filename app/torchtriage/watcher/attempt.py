@@ -1,4 +1,5 @@
-"""One attempt of a job that fails: its pods, their endings and logs, in a folder of its own until it is reported."""
+"""One failed attempt of a job: its pods, how they ended, and their logs, kept in a folder until the attempt is
+reported."""
 
 from __future__ import annotations
 
@@ -12,15 +13,16 @@ from typing import NamedTuple
 from torchtriage.watcher.job import Job
 from torchtriage.watcher.pod import Container, Ending, Pod, key_of, seconds
 
-# How far a container was when its log was read; what comes later replaces it. PREVIOUS: the next start has begun, and
-# may have begun before the log was read that was taken for this one's.
+# The state of a container when its log was read. A log read in a later state replaces an earlier one. PREVIOUS: the
+# container has started again, perhaps even before the log of this start was read.
 RUNNING, LEAVING, ENDED, PREVIOUS = 0, 1, 2, 3
 _TOLD = "attempt.json"
-TRIES = 5  # of one log
+TRIES = 5  # attempts to read one log
 
 
 class Wanted(NamedTuple):
-    """A log to read: of which start, with `previous` of the one before the newest; `stage` as above."""
+    """A log to read, of start number `start` of a container. `previous` asks the API server for the start before the
+    newest one. `stage` is one of the states above."""
 
     pod: Pod
     container: str
@@ -35,8 +37,12 @@ class Wanted(NamedTuple):
 
 @dataclass
 class Attempt:
-    """What is known of it. `number` counts the job's attempts from 0; `starts` says which start of each container is of
-    this attempt, `read` how far its log was read; `missing` why one could not be; `changed` when anything last did."""
+    """The facts about one attempt.
+
+    `number` counts the job's attempts from 0. `opened`, `changed` and `saved` are times in seconds. `starts` says which
+    start of each container belongs to this attempt. `read` is the state in which each log was read, `missing` is why a
+    log could not be read, and `tries` how often that was tried. `gone` are deleted pods.
+    """
 
     job: Job
     number: int
@@ -62,7 +68,7 @@ class Attempt:
         return min(self.endings.values(), key=lambda ending: (seconds(ending.time), ending.reason == "Error"))
 
     def take(self, pod: Pod, endings: list[Ending], now: float) -> list[Ending]:
-        """Takes what is new of a pod; of each container one ending. -> those that were new to it."""
+        """Records the new state of a pod, with at most one ending per container. Returns the endings that are new."""
         fresh = []
         for ending in endings:
             place = f"{ending.pod}/{ending.container}"
@@ -81,17 +87,17 @@ class Attempt:
         return fresh
 
     def running(self) -> list[Pod]:
-        """-> the pods that may have more to say in this attempt."""
+        """Returns the pods that may still write logs in this attempt."""
         over = {ending.pod for ending in self.endings.values()} | self.gone
         left = (pod for uid, pod in self.pods.items() if uid not in over and not pod.over)
         return [pod for pod in left if not any(self._past(pod, each) for each in pod.containers)]
 
     def answers_for(self) -> Iterator[tuple[str, bool]]:
-        """Yields each start that this attempt answers for, and whether it is over."""
+        """Yields the key of each container start that this attempt reports, and whether that start is over."""
         running = {pod.uid for pod in self.running()}
         for uid, pod in self.pods.items():
             over = pod.over or uid in self.gone
-            if over or uid in running:  # else it goes on, in the job's next attempt
+            if over or uid in running:  # other pods continue in the next attempt of the job
                 yield key_of(uid, "", 0), over
             for container in pod.raw["spec"]["containers"]:
                 start = self.starts.get(f"{uid}/{container['name']}", 0)
@@ -100,7 +106,8 @@ class Attempt:
             yield key, True
 
     def wanted(self, pods: Iterable[Pod], last: bool = False) -> Iterator[Wanted]:
-        """Yields the logs to read now; before the report, which is the `last` time, also of what still runs."""
+        """Yields the logs to read now. The `last` time, just before the report, this includes containers that still
+        run."""
         for pod in pods:
             for each in pod.containers if pod.uid not in self.gone else ():
                 want = self._wanted(pod, each)
@@ -111,7 +118,8 @@ class Attempt:
                     yield want
 
     def path(self, pod: Pod, container: str, start: int) -> Path:
-        """-> where a log lies: as on a node, so that the engine takes host and attempt from it."""
+        """Returns the path for a log. It has the form of a kubelet's log path, from which the engine reads host and
+        attempt."""
         return self.folder / "logs" / f"{pod.namespace}_{pod.name}_{pod.uid}" / container / f"{start}.log"
 
     def _wanted(self, pod: Pod, each: Container) -> Wanted | None:
@@ -128,9 +136,9 @@ class Attempt:
         return start is not None and each.start is not None and each.start > start
 
     def save(self) -> None:
-        """Writes all of it into its folder, so that a restart goes on with it; raises OSError."""
+        """Writes the attempt into its folder, so that it survives a restart of the watcher. Raises OSError."""
         self.saved = self.changed
-        told = {each.name: getattr(self, each.name) for each in fields(self)}  # not asdict: it copies all of the pods
+        told = {each.name: getattr(self, each.name) for each in fields(self)}  # asdict would copy the JSON of all pods
         told |= {"folder": None, "gone": sorted(self.gone), "job": asdict(self.job)}
         told["pods"] = {uid: {"raw": pod.raw} for uid, pod in self.pods.items()}
         told["endings"] = {key: asdict(ending) for key, ending in self.endings.items()}
@@ -139,7 +147,7 @@ class Attempt:
 
 
 def load(folder: Path) -> Attempt:
-    """-> the attempt that lies in a folder; raises OSError, and ValueError where there is none."""
+    """Returns the attempt that was saved in a folder. Raises OSError, or ValueError if there is none."""
     told = json.loads((folder / _TOLD).read_text())
     try:
         job, pods, endings = told.pop("job"), told.pop("pods"), told.pop("endings")
@@ -154,7 +162,7 @@ def load(folder: Path) -> Attempt:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes a file so that it is the old one or the new one, whatever happens; raises OSError."""
+    """Replaces a file so that a crash leaves either the old or the new one. Raises OSError."""
     part = path.with_name(path.name + ".part")
     with part.open("w") as file:
         file.write(text)

@@ -1,6 +1,6 @@
-"""What failed, and whether it can be reported: pods in as they change, attempts opened and closed.
+"""Decides which attempts failed and when to report them, from the changes of pods.
 
-Only one thread ever calls it. Slow work, reading logs and packing, goes to a `WorkerPool`, which answers later.
+Only one thread calls it. Slow work, such as reading logs and packing, goes to a `WorkerPool`, which answers later.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from torchtriage.watcher.report import BUNDLE
 from torchtriage.watcher.report_history import ReportHistory
 
 _log = logging.getLogger(__name__)
-_LATE = 120.0  # seconds for logs that are still being read when an attempt is due
+_LATE = 120.0  # seconds to wait for logs that are still being read when a report is due
 
 
 class WorkerPool(Protocol):
-    """Does slow work while the controller goes on; each answers by calling `read` or `packed`."""
+    """Does slow work in other threads, and calls `read` or `packed` of the controller when it is done."""
 
     def read(self, attempt: Attempt, wanted: Wanted) -> None: ...
 
@@ -35,13 +35,15 @@ class WorkerPool(Protocol):
 
 
 class Controller:
+    """Keeps the open attempts. An attempt opens with the first failure and closes when it is reported."""
+
     def __init__(self, options: Options, history: ReportHistory, workers: WorkerPool, counters: Counters) -> None:
         self._options, self._history, self._workers, self._counters = options, history, workers, counters
         self._registry = PodRegistry(options.bare)
         self._open: dict[Path, Attempt] = {}
-        self._of: dict[str, Attempt] = {}  # of each of their pods
+        self._of: dict[str, Attempt] = {}  # the attempt of each pod, by UID
         self._reading: set[tuple[Path, str]] = set()
-        self._asked: set[Path] = set()  # those whose logs are read for the last time
+        self._asked: set[Path] = set()  # attempts whose logs are being read for the last time
         self._packing: set[Path] = set()
 
     @property
@@ -49,13 +51,13 @@ class Controller:
         return list(self._open.values())
 
     def recover(self) -> None:
-        """Takes up the attempts that an earlier watcher left behind. Raises OSError."""
+        """Continues the attempts that an earlier watcher left. Raises OSError."""
         for folder in sorted(self._options.attempts.glob("*/")):
             try:
                 attempt = load(folder)
             except (OSError, ValueError) as error:
                 _log.warning(
-                    "an attempt that was left behind can't be read", extra={"folder": str(folder), "error": str(error)}
+                    "cannot read an attempt of an earlier watcher", extra={"folder": str(folder), "error": str(error)}
                 )
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
@@ -64,10 +66,11 @@ class Controller:
                 continue
             self._open[folder] = attempt
             self._of |= dict.fromkeys(attempt.pods, attempt)
-            _log.info("goes on with an attempt", extra={"attempt": attempt.name})
+            _log.info("continuing an attempt", extra={"attempt": attempt.name})
 
     def listed(self, namespace: str, pods: list[Pod]) -> None:
-        """All pods of a namespace, or of all where it is empty: what was known and is not among them is gone."""
+        """Takes the list of all pods of a namespace, or of all namespaces if it is empty. Known pods that are not
+        listed are gone."""
         there = {pod.uid for pod in pods}
         for pod in self._registry.pods() + [pod for each in self.open for pod in each.pods.values()]:
             if namespace in ("", pod.namespace) and pod.uid not in there:
@@ -76,6 +79,7 @@ class Controller:
             self.changed(pod)
 
     def changed(self, pod: Pod) -> None:
+        """Takes the new state of a pod. Opens an attempt if the pod failed and belongs to none."""
         part = self._registry.put(pod)
         if part is None:
             return
@@ -102,7 +106,7 @@ class Controller:
         self._ask(attempt, attempt.wanted([pod]))
 
     def gone(self, pod: Pod) -> None:
-        """A pod was deleted, and its logs with it."""
+        """Takes the last state of a deleted pod. Its logs are deleted too."""
         self.changed(pod)
         self._registry.drop(pod)
         self._counters.pods.set(len(self._registry))
@@ -112,7 +116,8 @@ class Controller:
             attempt.changed = time.time()
 
     def read(self, attempt: Attempt, wanted: Wanted, part: Path, problem: str, again: bool) -> None:
-        """A log was read into the file `part`; or `problem` says why not, and `again` whether it may be yet."""
+        """Takes a log that was read into the file `part`. If that failed, `problem` says why, and `again` whether to
+        retry."""
         self._reading.discard((attempt.folder, wanted.key))
         if attempt.folder in self._packing or self._open.get(attempt.folder) is not attempt:
             part.unlink(missing_ok=True)
@@ -138,12 +143,13 @@ class Controller:
         self._counters.logs.labels("missing" if problem else "read").inc()
 
     def tick(self, now: float) -> None:
-        """Saves what changed, and closes the attempts that are due; again the next time where the disk is full."""
+        """Saves changes and closes the attempts that are due. What fails because the disk is full is tried again the
+        next time."""
         for attempt in self.open:
             try:
                 self._go_on(attempt, now)
             except OSError as error:
-                _log.error("the watcher's folder", extra={"attempt": attempt.name, "error": str(error)})
+                _log.error("cannot write to the watcher's folder", extra={"attempt": attempt.name, "error": str(error)})
         self._counters.attempts.set(len(self.open))
 
     def _go_on(self, attempt: Attempt, now: float) -> None:
@@ -158,9 +164,9 @@ class Controller:
                 self._close(attempt)
 
     def packed(self, attempt: Attempt, problem: str) -> None:
-        """The bundle of an attempt lies in its folder; `problem` says why it does not."""
+        """Takes an attempt whose bundle is in its folder. If packing failed, `problem` says why."""
         if problem:
-            _log.warning("can't be packed yet", extra={"attempt": attempt.name, "error": problem})
+            _log.warning("cannot pack a report yet", extra={"attempt": attempt.name, "error": problem})
             self._packing.discard(attempt.folder)
             attempt.changed = time.time()
         else:
@@ -170,7 +176,8 @@ class Controller:
         return not self._history.knows(ending) and seconds(ending.time) > now - self._options.oldest
 
     def _joined(self, pod: Pod, part: Part) -> Attempt | None:
-        """-> the open attempt that a pod is of: it was there before that attempt failed, and is of no earlier one."""
+        """Returns the open attempt that a pod belongs to: it existed before that attempt failed, and is not part of an
+        earlier one."""
         if pod.over and self._history.has_closed(pod):
             return None
         for attempt in self.open:
@@ -207,7 +214,7 @@ class Controller:
         if self._history.reported(attempt.job.key) >= self._options.most_reports:
             skipped = "its job reached the limit of reports"
         if skipped:
-            _log.info("is not reported", extra={"attempt": attempt.name, "why": skipped})
+            _log.info("attempt not reported", extra={"attempt": attempt.name, "why": skipped})
             self._counters.reports.labels("skipped").inc()
             attempt.closed = True
         elif attempt.folder not in self._asked:
@@ -218,15 +225,16 @@ class Controller:
             self._workers.pack(attempt)
 
     def _finish(self, attempt: Attempt) -> None:
-        """Hands the bundle over, then records it. Each step can be the last one before a crash: the attempt is
-        closed by now, and a restart goes on where this one stopped."""
+        """Moves the bundle to the spool, then records the attempt as reported. After a crash at any step, the next
+        watcher continues here, because the attempt is closed already."""
         bundle = attempt.folder / BUNDLE
         if bundle.exists():
             self._options.spool.mkdir(0o700, parents=True, exist_ok=True)
             bundle.replace(self._options.spool / f"{int(attempt.opened)}-{attempt.folder.name}.bundle")
             self._counters.reports.labels("packed").inc()
             _log.info(
-                "is packed", extra={"attempt": attempt.name, "pods": len(attempt.pods), "missing": len(attempt.missing)}
+                "report packed",
+                extra={"attempt": attempt.name, "pods": len(attempt.pods), "missing": len(attempt.missing)},
             )
         now = time.time()
         self._history.note(attempt, self._options.echo, now)
@@ -238,7 +246,7 @@ class Controller:
         self._forget(attempt.pods)
 
     def _forget(self, pods: Iterable[str]) -> None:
-        """Frees the pods of an attempt that was reported: what failed in them meanwhile is of the next one."""
+        """Releases the pods of a reported attempt. Failures in them since then belong to the next attempt."""
         for uid in list(pods):
             self._of.pop(uid, None)
         for pod in self._registry.pods(list(pods)):

@@ -1,4 +1,4 @@
-"""Brings packed reports to the service; what it can't take now stays in the spool until it can."""
+"""Sends packed reports to the service. Reports that it cannot take now stay in the spool."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from torchtriage.watcher.metrics import Counters
 from torchtriage.watcher.options import Options
 
 _log = logging.getLogger(__name__)
-_LONGEST = 60.0  # seconds between two tries
+_LONGEST = 60.0  # maximum seconds between two tries
 _TIMEOUT = 300.0
 
 
 def keep_delivering(options: Options, counters: Counters, packed: threading.Event, stopped: threading.Event) -> None:
-    """Delivers what lies in the spool, again each time something is `packed`, until it is `stopped`."""
+    """Delivers the reports in the spool each time `packed` is set, and at least once a minute, until `stopped` is
+    set."""
     failed = 0
     while not stopped.is_set():
         packed.clear()
@@ -37,7 +38,7 @@ def keep_delivering(options: Options, counters: Counters, packed: threading.Even
 
 
 def deliver_all(options: Options, counters: Counters, stopped: threading.Event) -> None:
-    """Delivers each report in the spool, the oldest first. Raises Undelivered where the service is away."""
+    """Delivers each report in the spool, oldest first. Raises Undelivered if the service is not available."""
     for path in _bundles(options):
         if stopped.is_set():
             return
@@ -48,14 +49,15 @@ def deliver_all(options: Options, counters: Counters, stopped: threading.Event) 
                 raise
             counters.reports.labels("refused").inc()
             _log.error(
-                "the service refused a report; it is set aside", extra={"report": path.name, "error": str(error)}
+                "the service refused a report; it will not be sent again",
+                extra={"report": path.name, "error": str(error)},
             )
             continue
         if incident is not None:
             counters.reports.labels("delivered").inc()
             job = incident.get("job") or {}
             _log.info(
-                "delivered",
+                "report delivered",
                 extra={"job": job.get("job_name"), "attempt": job.get("attempt"), "incident": incident.get("url")},
             )
 

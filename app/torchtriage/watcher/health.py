@@ -1,4 +1,4 @@
-"""What the pod's probes and Prometheus ask: /healthz, /readyz and /metrics on a port of their own."""
+"""Answers the probes of the pod and Prometheus: /healthz, /readyz and /metrics, on a port of their own."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ Asked = Callable[[], bool]
 
 @contextmanager
 def answering(host: str, port: int, alive: Asked, ready: Asked, counters: Counters, tick: float = 0.5) -> Iterator[int]:
-    """Answers while it is open; to end takes up to a `tick`, in seconds. Gives the port, a free one for 0.
-
-    Raises OSError where the port is taken."""
+    """Serves these pages inside a `with` block, whose end takes up to `tick` seconds. Yields the port; port 0 picks a
+    free one. Raises OSError if the port is in use."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -39,7 +38,7 @@ def answering(host: str, port: int, alive: Asked, ready: Asked, counters: Counte
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """A probe every few seconds is nothing to report."""
+            """Logs nothing, because probes come every few seconds."""
 
     with ThreadingHTTPServer((host, port), Handler) as server:
         threading.Thread(target=server.serve_forever, args=(tick,), name="health", daemon=True).start()

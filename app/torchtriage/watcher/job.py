@@ -1,6 +1,6 @@
-"""The job that a pod is part of, whatever created it: its owner, labels and annotations in, a Job out.
+"""Finds the job that a pod belongs to, from the pod's owner, labels and annotations.
 
-What a pod carries tells enough, so no job is ever read: the watcher needs no rights to them.
+Jobs themselves are never read, so the watcher needs no permission for them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _QUEUES = (
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a pod is part of. `uid` is empty where pods do not tell it."""
+    """A job that has pods. `uid` is empty if its pods do not give it."""
 
     namespace: str
     kind: str
@@ -38,8 +38,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A pod's part in its job. `seat`: what its replacement takes over, as in worker/3; `attempt`: which attempt of the
-    job it is of, where the job's controller counts them."""
+    """The place of a pod in its job.
+
+    `seat` names what a replacement pod takes over, such as worker/3. `attempt` is the number of the job's attempt, if
+    the job's controller counts them.
+    """
 
     job: Job
     seat: str
@@ -47,13 +50,15 @@ class Part:
 
 
 def part_of(pod: Pod, bare: str) -> Part | None:
-    """-> the pod's part in a job. A pod that nobody owns is a job of its own where it fits the selector `bare`, such as
-    `team=ml,train`; None for all that are no jobs."""
+    """Returns the pod's place in a job, or None if it belongs to no job. A pod without an owner is a job of its own if
+    its labels match the selector `bare`, such as `team=ml,train`."""
     marks = pod.marks
     if name := marks.get(_JOBSET + "jobset-name"):
         return _of_jobset(pod, name)
     if marks.get(_RAY + "originated-from-crd") == "RayJob" and (name := marks.get(_RAY + "originated-from-cr-name")):
-        return Part(Job(pod.namespace, "RayJob", name, ""), pod.name)  # its cluster, and the pod that submits to it
+        return Part(
+            Job(pod.namespace, "RayJob", name, ""), pod.name
+        )  # the pods of its cluster, and the pod that submits to it
     owner = pod.owner
     if owner is not None:
         return _of_owner(pod, owner)
@@ -65,7 +70,7 @@ def part_of(pod: Pod, bare: str) -> Part | None:
 
 
 def queue_of(pod: Pod) -> str:
-    """-> the queue of Kueue, Volcano or another scheduler that the pod went through; empty where there is none."""
+    """Returns the queue of Kueue, Volcano or another scheduler that the pod went through, or an empty string."""
     return next((pod.marks[name] for name in _QUEUES if pod.marks.get(name)), "")
 
 

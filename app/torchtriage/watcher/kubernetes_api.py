@@ -1,7 +1,6 @@
-"""The four calls that are made to the API server: list pods, watch pods, read a log, list events. JSON out.
+"""The four calls to the API server: list pods, watch pods, read a log, list events.
 
-The official client finds the server, speaks TLS and logs in; what it answers is read as it comes, as one answer can be
-of any size.
+The official client finds the server and authenticates. Answers are read as a stream, because they can be of any size.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ import urllib3
 from torchtriage.errors import SettingError
 from torchtriage.watcher.pod import Json, Pod, pod_of
 
-_PAGE = 500  # objects an answer
-_CONNECT, _READ = 10, 60  # seconds
-_WATCHED = 240  # seconds after which the server ends a watch, so that a dead connection is seen
+_PAGE = 500  # objects per answer
+_CONNECT, _READ = 10, 60  # timeouts in seconds
+_WATCHED = 240  # seconds after which the server ends a watch, so that a dead connection is noticed
 
 
 class ClusterError(Exception):
-    """The API server did not answer, or refused. `status` is its HTTP status, 0 where there was none."""
+    """The API server did not answer, or refused the call. `status` is the HTTP status, or 0 without an answer."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -32,13 +31,14 @@ class ClusterError(Exception):
 
 
 class Cluster:
-    """An API server. Every method raises ClusterError; they can be called from several threads."""
+    """An API server. Every method raises ClusterError and can be called from several threads."""
 
     def __init__(self, configuration: Any) -> None:
         self._core = kubernetes.client.CoreV1Api(kubernetes.client.ApiClient(configuration))
 
     def pods(self, namespace: str, selector: str) -> tuple[list[Pod], str]:
-        """-> all pods of a namespace, of all where it is empty, and the version from which on to watch."""
+        """Returns all pods of a namespace, or of all namespaces if it is empty, and the resource version to watch
+        from."""
         found: list[Pod] = []
         version, ask = "", self._asking(namespace, selector)
         for page in self._pages(ask):
@@ -47,7 +47,7 @@ class Cluster:
         return found, version
 
     def watch(self, namespace: str, selector: str, version: str) -> Iterator[tuple[str, Json]]:
-        """Yields ADDED, MODIFIED, DELETED or BOOKMARK and the object, until the server ends the watch."""
+        """Yields ADDED, MODIFIED, DELETED or BOOKMARK, and the object, until the server ends the watch."""
         ask = self._asking(namespace, selector)
         asked = {"watch": True, "allow_watch_bookmarks": True, "timeout_seconds": _WATCHED}
         with _answer(ask, resource_version=version, _request_timeout=(_CONNECT, _WATCHED + _READ), **asked) as answer:
@@ -58,13 +58,14 @@ class Cluster:
                 yield event["type"], event["object"]
 
     def log(self, pod: Pod, container: str, previous: bool) -> Iterator[bytes]:
-        """Yields the log of a container's newest start, or of the one before, with a time before each line."""
+        """Yields the log of a container's newest start, or of the start before it. Each line begins with a
+        timestamp."""
         ask, options = self._core.read_namespaced_pod_log, {"timestamps": True, "previous": previous}
         with _answer(ask, pod.name, pod.namespace, container=container, **options) as answer:
             yield from answer.stream(1 << 16)
 
     def events(self, namespace: str) -> Iterator[Json]:
-        """Yields what the cluster noted on the objects of a namespace; the server keeps it for an hour."""
+        """Yields the events of a namespace. The server keeps them for one hour by default."""
         for page in self._pages(lambda **more: self._core.list_namespaced_event(namespace, **more)):
             yield from page.get("items") or []
 
@@ -86,7 +87,8 @@ class Cluster:
 
 
 def connected(config: Path | None, context: str | None) -> Cluster:
-    """-> the cluster that this pod runs in, or the one of a kubeconfig. Raises SettingError where there is neither."""
+    """Returns the cluster of a kubeconfig file, or else the one in which this pod runs. Raises SettingError if there is
+    neither."""
     configuration = kubernetes.client.Configuration()
     try:
         if config is None and context is None:
@@ -94,7 +96,7 @@ def connected(config: Path | None, context: str | None) -> Cluster:
                 kubernetes.config.load_incluster_config(configuration)
                 return Cluster(configuration)
             except kubernetes.config.ConfigException:
-                pass  # not in a pod
+                pass  # this process does not run in a pod
         kubernetes.config.load_kube_config(str(config) if config else None, context, client_configuration=configuration)
     except (kubernetes.config.ConfigException, OSError) as error:
         raise SettingError(f"no cluster to watch: {error}") from None
@@ -103,7 +105,7 @@ def connected(config: Path | None, context: str | None) -> Cluster:
 
 @contextmanager
 def _answer(ask: Any, *about: str, **asked: Any) -> Iterator[Any]:
-    """Gives the answer to a call as it comes in. Raises ClusterError."""
+    """Yields the answer to a call as a stream. Raises ClusterError."""
     options = {"_preload_content": False, "_request_timeout": (_CONNECT, _READ)}
     try:
         answer = ask(*about, **(options | asked))

@@ -1,4 +1,5 @@
-"""What Kubernetes says about an attempt's pods, as lines with a time, in words that the knowledge base knows."""
+"""What Kubernetes reports about an attempt's pods, as lines with a time, in a form that the knowledge base has entries
+for."""
 
 from __future__ import annotations
 
@@ -8,14 +9,20 @@ from collections.abc import Iterator
 from torchtriage.watcher.attempt import Attempt
 from torchtriage.watcher.pod import Ending, Json, Pod, seconds
 
-_TELLING = {"Killing", "Preempted", "Preempting", "TaintManagerEviction", "SuccessfulDelete"}  # of the normal events
+_TELLING = {
+    "Killing",
+    "Preempted",
+    "Preempting",
+    "TaintManagerEviction",
+    "SuccessfulDelete",
+}  # events of type Normal that are kept
 _CRASHES = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV)
-_MOST = 50  # events of one pod
-_LONGEST = 4096  # characters of a message: as long as a termination message can be
+_MOST = 50  # maximum number of events per pod
+_LONGEST = 4096  # maximum characters of a message, the limit of a termination message
 
 
 def said_of_pod(attempt: Attempt, pod: Pod, events: list[Json]) -> str:
-    """-> the lines about one pod; empty where nothing went wrong with it."""
+    """Returns the lines about one pod; empty if nothing went wrong with it."""
     lines = [(ending.time, _line_of(ending, attempt)) for ending in attempt.endings.values() if ending.pod == pod.uid]
     lines += [(_time_of(event), _event_line(event)) for event in _relevant(pod, events)]
     for key, reason in attempt.missing.items():
@@ -29,7 +36,7 @@ def said_of_pod(attempt: Attempt, pod: Pod, events: list[Json]) -> str:
 
 
 def said_of_job(attempt: Attempt, events: list[Json]) -> str:
-    """-> the lines about the job itself: which pods failed, its deadline, a quota that refuses its pods."""
+    """Returns the lines about the job itself: which pods failed, its deadline, a quota that refuses its pods."""
     about = [event for event in events if event["involvedObject"].get("kind") != "Pod"]
     about = [each for each in about if each["involvedObject"].get("name") == attempt.job.name]
     since = min((seconds(pod.created) for pod in attempt.pods.values()), default=0.0)
@@ -47,20 +54,20 @@ def _line_of(ending: Ending, attempt: Attempt) -> str:
     line = f"container {ending.container} terminated{_signal(ending)}: reason: {ending.reason}"
     if ending.exit_code is not None:
         line += f", exit code: {ending.exit_code}"
-    # A program's last words may stand here as well; they are in its log, where there is one.
+    # The message may repeat the program's last output, so it is left out if there is a log.
     if message and (ending.reason not in ("Error", "OOMKilled") or ending.key in attempt.missing):
         line += f", message: {message}"
     return line
 
 
 def _signal(ending: Ending) -> str:
-    """-> which signal ended it: shells and runtimes add 128 to it."""
+    """Returns the words for the signal that ended it, if any. Shells and container runtimes add 128 to its number."""
     number = (ending.exit_code or 0) - 128
     return f" with signal {signal.Signals(number).name}" if number in _CRASHES and ending.reason == "Error" else ""
 
 
 def _relevant(pod: Pod, events: list[Json]) -> Iterator[Json]:
-    """Yields the newest events of a pod; where it has run, not how it came to run."""
+    """Yields the newest events of a pod. If the pod has run, leaves out the events before that."""
     starts = [each for each in pod.containers if each.start is not None]
     since = seconds(pod.status.get("startTime")) if starts else 0.0
     own = [event for event in events if event["involvedObject"].get("uid") == pod.uid]
@@ -77,7 +84,7 @@ def _event_line(event: Json) -> str:
 
 
 def _time_of(event: Json) -> str:
-    """-> when it last happened: the fields that hold it depend on who wrote it."""
+    """Returns when the event last happened. The field depends on the component that wrote the event."""
     series = event.get("series") or {}
     times = (event.get("lastTimestamp"), series.get("lastObservedTime"), event.get("eventTime"))
     return str(next(filter(None, times), None) or event["metadata"].get("creationTimestamp") or "")

@@ -1,4 +1,4 @@
-"""Keeps a stream of any length in a file of at most so many bytes: its beginning and its end, with a line between."""
+"""Keeps the beginning and the end of a stream of any length in a file of limited size."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import IO
 
 
 def keep_log(chunks: Iterable[bytes], target: Path, most: int) -> int:
-    """Writes at most about `most` bytes of the chunks: a quarter from the beginning, the rest from the end.
+    """Writes about `most` bytes of the chunks: a quarter from the beginning, the rest from the end. Returns how many
+    bytes were left out.
 
-    -> how many bytes were left out. Needs no memory; raises OSError, and what reading the chunks raises.
+    Uses the disk, not memory. Raises OSError, and whatever reading the chunks raises.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     head = most // 4
@@ -32,7 +33,7 @@ def keep_log(chunks: Iterable[bytes], target: Path, most: int) -> int:
 
 
 class _End:
-    """The last bytes of a stream, in two files: when the newer one is full, it becomes the older one, which goes."""
+    """The last bytes of a stream, in two files. When the newer file is full, it replaces the older one."""
 
     def __init__(self, target: Path, half: int) -> None:
         self._older, self._newer = (target.with_name(f"{target.name}.end{number}") for number in (0, 1))

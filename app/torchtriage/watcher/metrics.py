@@ -1,4 +1,4 @@
-"""What the watcher counts of itself, for Prometheus."""
+"""The metrics of the watcher itself, for Prometheus."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ _NAME = "torchtriage_watcher_"
 
 
 class Counters:
-    """One registry a watcher, so that several can live in one process."""
+    """The metrics of one watcher. Each has its own registry, so that several watchers can run in one process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.pods = self._gauge("pods", "Pods of jobs that are known.")
-        self.attempts = self._gauge("attempts_open", "Attempts whose pods are still being waited for.")
-        self.waiting = self._gauge("reports_waiting", "Reports that the service has not taken yet.")
-        self.watching = self._gauge("watching", "1 where a namespace is watched.", "namespace")
-        self.failures = self._counter("failures", "Containers and pods that ended badly.", "reason")
-        self.reports = self._counter("reports", "Attempts by what became of them.", "outcome")
-        self.logs = self._counter("logs", "Logs by whether they could be read.", "outcome")
-        self.interruptions = self._counter("interruptions", "Times that a watch broke off.", "namespace")
+        self.pods = self._gauge("pods", "Pods that belong to a known job.")
+        self.attempts = self._gauge("attempts_open", "Attempts that wait for their other pods to end.")
+        self.waiting = self._gauge("reports_waiting", "Reports that the service has not accepted yet.")
+        self.watching = self._gauge("watching", "1 if the namespace is being watched.", "namespace")
+        self.failures = self._counter("failures", "Failed containers and pods.", "reason")
+        self.reports = self._counter("reports", "Attempts by outcome of their report.", "outcome")
+        self.logs = self._counter("logs", "Logs by whether they were read or are missing.", "outcome")
+        self.interruptions = self._counter("interruptions", "Interruptions of a watch.", "namespace")
 
     def _gauge(self, name: str, sentence: str, *labels: str) -> Gauge:
         return Gauge(_NAME + name, sentence, labels, registry=self.registry)

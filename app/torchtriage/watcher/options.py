@@ -1,4 +1,4 @@
-"""How the watcher shall watch; read once at the edge and passed in."""
+"""The options of the watcher. They are read once at the start and passed on."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from torchtriage.client.torchtriage_client import Settings
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`client`: where to report. `folder`: what must survive a restart. `namespaces`: all where it is empty. Times are
-    seconds: `settle` how long the other pods of a failed job may take to end, `quiet` how long nothing more has to
-    happen then, `echo` how long after a report what still ran belongs to it, `oldest` how old a failure may be, `tick`
-    what lies between two looks at what is due, and before the first new try of a watch that broke off."""
+    """The options of one watcher; times are in seconds.
+
+    `client` says where to report. `folder` keeps what must survive a restart. No `namespaces` means all. `settle` is
+    how long the other pods of a failed job may take to end, and `quiet` how long nothing must change before a report. A
+    pod that was still running at a report and ends within `echo` belongs to that report. Failures older than `oldest`
+    are ignored. `tick` is the time between two checks, and before the first retry of an interrupted watch.
+    """
 
     client: Settings
     folder: Path

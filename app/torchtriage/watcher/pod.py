@@ -1,4 +1,4 @@
-"""A pod as the API server tells it: its JSON in; who owns it, what its containers did and how they ended out."""
+"""A pod, from the JSON of the API server: its owner, the state of its containers, and how they ended."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _KEPT = {
     ),
 }  # fmt: skip
 _GPU = re.compile(r"(?:^|/)(?:gpu|tpu|gaudi|mlu|neuron|Ascend[\w-]*|xpu|dcu)$")
-_STOPPED = (137, 143)  # what a container ends with that was stopped together with its pod
+_STOPPED = (137, 143)  # exit codes of containers that were stopped with their pod
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How one start of a container came to a bad end, or a whole pod, where `container` is empty. `start` counts the
-    container's starts from 0, `time` is RFC 3339."""
+    """The failure of one start of a container, or of a whole pod if `container` is empty. `start` counts from 0. `time`
+    is in RFC 3339."""
 
     pod: str
     container: str
@@ -42,8 +42,8 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What a pod's status says about one container. `start` is the number of the newest start, None before the first;
-    `ended` is its end, where it has one, `before` the end of the start before."""
+    """The status of one container. `start` is the number of its newest start, None before the first. `ended` is how
+    that start ended, if it did; `before` is how the start before it ended."""
 
     name: str
     start: int | None
@@ -53,7 +53,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod, with what is needed of its JSON."""
+    """A pod, with the parts of its JSON that are used."""
 
     raw: Json
 
@@ -75,7 +75,7 @@ class Pod:
 
     @property
     def marks(self) -> dict[str, str]:
-        """Annotations and labels together: controllers differ in which of the two they use."""
+        """Annotations and labels together, because controllers differ in which of them they use."""
         return {**(self.raw["metadata"].get("annotations") or {}), **self.labels}
 
     @property
@@ -111,18 +111,18 @@ class Pod:
 
     @property
     def leaving(self) -> bool:
-        """Whether it is being deleted: its logs go with it."""
+        """Whether the pod is being deleted. Its logs are deleted with it."""
         return "deletionTimestamp" in self.raw["metadata"]
 
     @property
     def containers(self) -> list[Container]:
-        """The containers; of those that only prepare the pod the ones that failed or restarted."""
+        """The main containers, and those init containers that failed or restarted."""
         main = [_container(status) for status in self.status.get("containerStatuses") or []]
         first = [_container(status) for status in self.status.get("initContainerStatuses") or []]
         return [each for each in first if _failed(each.ended) or _failed(each.before)] + main
 
     def endings(self) -> Iterator[Ending]:
-        """Yields what ended badly; nothing where the pod did what it should, or somebody stopped it."""
+        """Yields what failed. Yields nothing if the pod succeeded or someone stopped it."""
         if self.status.get("phase") == "Succeeded":
             return
         own = self._own_ending()
@@ -138,7 +138,7 @@ class Pod:
                     )  # fmt: skip
 
     def _own_ending(self) -> Ending | None:
-        """-> that the cluster took the pod away, or the kubelet refused or ended it."""
+        """Returns the ending of the pod itself: the cluster removed it, or the kubelet refused or ended it."""
         for condition in self.status.get("conditions") or []:
             if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
                 return self._of_pod(condition, str(condition.get("lastTransitionTime") or self.created))
@@ -158,19 +158,20 @@ class Pod:
         return max([*ends, *turns, str(self.status.get("startTime") or self.created)])
 
     def _stopped(self, ended: Json, taken: bool) -> bool:
-        """-> whether a container ended because its pod was taken away or deleted, which is told of the pod."""
+        """Returns whether a container ended because its pod was removed or deleted. The ending of the pod covers
+        that."""
         if ended.get("exitCode") not in _STOPPED or ended.get("reason") == "OOMKilled":
             return False
         return taken or (self.leaving and seconds(ended.get("finishedAt")) >= self._asked_to_leave())
 
     def _asked_to_leave(self) -> float:
-        told = self.raw["metadata"]  # the time stamp is of when the grace period is over
+        told = self.raw["metadata"]  # deletionTimestamp is the end of the grace period
         grace = timedelta(seconds=int(told.get("deletionGracePeriodSeconds") or 0)).total_seconds()
         return seconds(told.get("deletionTimestamp")) - grace
 
 
 def pod_of(raw: Json) -> Pod:
-    """-> a pod with no more of its JSON than is used: a cluster has many."""
+    """Returns a pod with only the used parts of its JSON, because a cluster can have many pods."""
     kept: Json = {
         part: {name: raw[part][name] for name in names if name in raw.get(part, {})} for part, names in _KEPT.items()
     }
@@ -182,12 +183,12 @@ def pod_of(raw: Json) -> Pod:
 
 
 def key_of(pod: str, container: str, start: int) -> str:
-    """-> the name of one start of a container; of the pod itself where `container` is empty."""
+    """Returns the key of one start of a container, or of the pod itself if `container` is empty."""
     return f"{pod}/{container}/{start}"
 
 
 def seconds(moment: str | None) -> float:
-    """-> seconds since 1970 of a time as the API server writes it; 0 where there is none."""
+    """Converts a time of the API server to seconds since 1970; None gives 0."""
     return datetime.fromisoformat(moment).timestamp() if moment else 0.0
 
 
@@ -195,7 +196,7 @@ def _container(status: Json) -> Container:
     state, last = status.get("state") or {}, status.get("lastState") or {}
     restarts = int(status.get("restartCount") or 0)
     ended, before = state.get("terminated"), last.get("terminated")
-    if "waiting" in state:  # The newest start is over, and is in lastState, until the next one begins.
+    if "waiting" in state:  # while a container waits, its newest start is over and is in lastState
         return Container(status["name"], restarts if before else None, before, None)
     return Container(status["name"], restarts, ended, before)
 

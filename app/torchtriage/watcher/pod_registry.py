@@ -1,4 +1,4 @@
-"""The pods of jobs that are there, and what each is part of."""
+"""Keeps the existing pods of jobs, and the place of each in its job."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torchtriage.watcher.pod import Pod
 
 
 class PodRegistry:
-    """Pods that are part of no job never get in. `bare`: the labels that make a pod without an owner a job."""
+    """The pods that belong to a job. `bare` is the label selector for pods without an owner that count as jobs."""
 
     def __init__(self, bare: str) -> None:
         self._bare = bare
@@ -25,7 +25,7 @@ class PodRegistry:
         return set(self._pods)
 
     def put(self, pod: Pod) -> Part | None:
-        """Notes a pod as it is now. -> its part in a job."""
+        """Records the current state of a pod. Returns its place in a job, or None if it has none."""
         part = part_of(pod, self._bare)
         if part is not None:
             self._pods[pod.uid] = (pod, part)
@@ -40,22 +40,22 @@ class PodRegistry:
                 del self._names[pod.namespace, pod.name]
 
     def pods(self, uids: Iterable[str] | None = None) -> list[Pod]:
-        """-> all pods, or those of them that have one of these UIDs."""
+        """Returns all pods, or only those with one of these UIDs."""
         return [self._pods[uid][0] for uid in (list(self._pods) if uids is None else uids) if uid in self._pods]
 
     def of_job(self, job: Job) -> list[Pod]:
         return [pod for pod, part in self._pods.values() if part.job == job]
 
     def earlier(self, pod: Pod, part: Part) -> int:
-        """-> how many pods had the pod's place in its job before it, as far as they are still there."""
+        """Returns how many older pods in the registry had the same place in the job."""
         others = [other for other, its in self._pods.values() if (its.job, its.seat) == (part.job, part.seat)]
         return sum((other.created, other.uid) < (pod.created, pod.uid) for other in others)
 
     def is_replaced(self, pod: Pod, part: Part, attempt: Attempt) -> bool:
-        """-> whether another pod of the attempt has the pod's place in its job."""
+        """Returns whether another pod of the attempt has the same place in the job."""
         seats = (self._pods[uid][1].seat for uid in attempt.pods if uid in self._pods and uid != pod.uid)
         return part.seat in seats
 
     def has_heir(self, pod: Pod) -> bool:
-        """-> whether another pod has the name by now, so that what was read under it may be that one's."""
+        """Returns whether another pod now has the same name, so that a log read by name may be from that pod."""
         return bool(self._names.get((pod.namespace, pod.name), set()) - {pod.uid})

@@ -1,4 +1,4 @@
-"""Follows the pods of one namespace, or of all: lists them, then watches from there on, for as long as it takes."""
+"""Follows the pods of one namespace, or of all: lists them once, then watches for changes."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from torchtriage.watcher.pod import pod_of
 from torchtriage.watcher.workers import Inbox
 
 _log = logging.getLogger(__name__)
-_GONE = 410  # the version to watch from on is too old
-_LONGEST = 60.0  # seconds between two tries
+_GONE = 410  # HTTP status: the resource version to watch from is too old
+_LONGEST = 60.0  # maximum seconds between two tries
 
 
 class PodWatch:
-    """One thread's work. `ready` is set once the pods were listed, or the API server refused."""
+    """The work of one thread. `ready` is set when the pods were listed, or when the API server refused access."""
 
     def __init__(
         self, cluster: Cluster, namespace: str, selector: str, controller: Controller, inbox: Inbox, pause: float
     ) -> None:
-        """`pause`: seconds before the first new try; later ones wait longer."""
+        """`pause` is the time before the first retry, in seconds; later retries wait longer."""
         self._cluster, self._namespace, self._selector = cluster, namespace, selector
         self._controller, self._inbox, self._pause = controller, inbox, pause
         self._version = ""
         self.ready = threading.Event()
 
     def follow(self, stopped: threading.Event, counters: Counters) -> None:
-        """Goes on until it is `stopped`. After a break it goes on where it stopped, or lists again."""
+        """Follows the pods until `stopped` is set. After an interruption, continues from the last version or lists
+        again."""
         name, breaks = self._namespace or "all", 0
         while not stopped.is_set():
             try:
@@ -54,7 +55,7 @@ class PodWatch:
                 if error.status != _GONE or breaks > 1:
                     pause = min(_LONGEST, self._pause * 2.0 ** (breaks - 1))
                     _log.warning(
-                        "the watch broke off",
+                        "the watch was interrupted",
                         extra={"namespace": name, "status": error.status, "error": str(error), "again_in": pause},
                     )
                     stopped.wait(pause)

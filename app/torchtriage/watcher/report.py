@@ -1,4 +1,4 @@
-"""An attempt as a report: what is known of its job as the service's parameters, its logs as one bundle."""
+"""Builds the report of an attempt: the parameters of the request and one bundle of logs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ BUNDLE = "report.part"
 
 
 def facts_of(attempt: Attempt, users: Sequence[str]) -> tuple[Facts, list[str]]:
-    """-> the service's parameters and labels. `users`: labels or annotations that may tell whose job it is."""
+    """Returns the parameters of the request and labels. `users` are labels or annotations that may name the job's
+    user."""
     pods = list(attempt.pods.values())
     cause = _telling(attempt.endings.values())
     pod = attempt.pods[cause.pod]
@@ -38,7 +39,7 @@ def facts_of(attempt: Attempt, users: Sequence[str]) -> tuple[Facts, list[str]]:
 
 
 def write_report(attempt: Attempt, settings: Settings, users: Sequence[str], events: list[Json]) -> None:
-    """Packs all that is known of an attempt into BUNDLE in its folder; raises OSError."""
+    """Packs the logs and facts of an attempt into the file BUNDLE in its folder. Raises OSError."""
     members = sendable(_members(attempt, events))
     facts, labels = facts_of(attempt, users)
     with (attempt.folder / BUNDLE).open("wb") as file:
@@ -55,18 +56,18 @@ def _members(attempt: Attempt, events: list[Json]) -> Iterable[Member]:
     for pod in attempt.pods.values():
         if said := said_of_pod(attempt, pod, events):
             yield Member(_beside(attempt, pod).relative_to(logs).as_posix(), [said.encode()])
-    # Never the only file: the path of one that is alone tells the engine nothing of its pod.
+    # This file is never the only one, because the engine learns nothing about the pod from the path of a single file.
     yield Member("kubernetes.log", [said_of_job(attempt, events).encode()])
 
 
 def _beside(attempt: Attempt, pod: Pod) -> Path:
-    """-> where what Kubernetes says about a pod lies: beside the log of the start that failed."""
+    """Returns the path for Kubernetes' lines about a pod, beside the log of the start that failed."""
     starts = [ending.start for ending in attempt.endings.values() if ending.pod == pod.uid]
     return attempt.path(pod, "_kubernetes", max(starts, default=0))
 
 
 def _telling(endings: Iterable[Ending]) -> Ending:
-    """-> the first ending that says more than that a program failed, else the first."""
+    """Returns the first ending with a reason more specific than Error, else the first ending."""
     return min(endings, key=lambda ending: (ending.reason == "Error", seconds(ending.time)))
 
 

@@ -1,4 +1,4 @@
-"""What was reported already, in a small file: which starts of which pods, and how often which job."""
+"""Remembers in a small file what was reported: which container starts, and how often each job."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from pathlib import Path
 from torchtriage.watcher.attempt import Attempt, write_whole
 from torchtriage.watcher.pod import Ending, Pod, key_of, seconds
 
-_FOR_EVER = 1e12  # seconds since 1970
-_FORGOTTEN = 7 * 86400  # seconds after which entries about pods that are gone are dropped
+_FOR_EVER = 1e12  # a time in seconds since 1970 that is never reached
+_FORGOTTEN = 7 * 86400  # seconds after which entries about deleted pods are dropped
 
 
 @dataclass
 class ReportHistory:
-    """`done`: for each start until which time its ending counts as reported, and when that was noted. `counts`: for
-    each job how many attempts were reported, and when the last was."""
+    """What was reported.
+
+    `done` gives, for each start, until which time its ending counts as reported, and when that was recorded. `counts`
+    gives, for each job, how many attempts were reported, and when the last one was.
+    """
 
     path: Path
     done: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -26,22 +29,23 @@ class ReportHistory:
         return seconds(ending.time) <= self.done.get(ending.key, (0.0, 0.0))[0]
 
     def has_closed(self, pod: Pod) -> bool:
-        """-> whether the attempt was reported in which a pod ended."""
+        """Returns whether the attempt in which the pod ended was reported."""
         return self.done.get(key_of(pod.uid, "", 0), (0.0, 0.0))[0] >= _FOR_EVER
 
     def reported(self, job: str) -> int:
-        """-> how many attempts of a job were reported."""
+        """Returns how many attempts of a job were reported."""
         return self.counts.get(job, (0, 0.0))[0]
 
     def note(self, attempt: Attempt, echo: float, now: float) -> None:
-        """Notes an attempt as reported. What still runs and ends within `echo` seconds only follows from it."""
+        """Records an attempt as reported. Containers that still run and end within `echo` seconds count as its
+        consequences."""
         for key, over in attempt.answers_for():
             until = _FOR_EVER if over else now + echo
             self.done[key] = (max(until, self.done.get(key, (0.0, 0.0))[0]), now)
         self.counts[attempt.job.key] = (self.reported(attempt.job.key) + 1, now)
 
     def save(self, alive: set[str], now: float) -> None:
-        """Writes it down without what is old and of no pod in `alive`, their UIDs. Raises OSError."""
+        """Writes the file, without old entries of pods that are not in `alive` (UIDs). Raises OSError."""
         self.done = {
             key: told for key, told in self.done.items() if key.split("/")[0] in alive or told[1] > now - _FORGOTTEN
         }
@@ -51,7 +55,8 @@ class ReportHistory:
 
 
 def recall(path: Path) -> ReportHistory:
-    """-> what is in the file, nothing where there is none. Raises OSError, and ValueError where it is broken."""
+    """Reads the file; if it does not exist, returns an empty history. Raises OSError, or ValueError if the file is
+    invalid."""
     if not path.exists():
         return ReportHistory(path)
     told = json.loads(path.read_text())

@@ -1,4 +1,4 @@
-"""The whole watcher: a thread for each namespace, one that delivers, and the controller in the thread that calls."""
+"""The whole watcher: one thread per namespace, one for delivery, and the controller in the calling thread."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from torchtriage.watcher.report_history import ReportHistory, recall
 from torchtriage.watcher.workers import Inbox, Workers
 
 _log = logging.getLogger(__name__)
-_AT_ONCE = 1000  # changes that wait for the controller before the watch itself waits
-_STUCK = 60.0  # seconds without a tick
+_AT_ONCE = 1000  # maximum changes that wait for the controller; then the watches wait
+_STUCK = 60.0  # seconds without a tick after which the watcher counts as stuck
 
 
 class Watcher:
+    """Watches one cluster."""
+
     def __init__(self, options: Options, cluster: Cluster) -> None:
         self._options, self._cluster = options, cluster
         self.counters = Counters()
@@ -34,12 +36,12 @@ class Watcher:
         self._ticked = time.monotonic()
 
     def stop(self) -> None:
-        """Asks `run` to end."""
+        """Makes `run` return."""
         self.stopped.set()
         self._packed.set()
 
     def run(self) -> None:
-        """Watches until it is stopped. Raises TriageError where its folder or its port can't be used."""
+        """Watches until `stop` is called. Raises TriageError if its folder or port cannot be used."""
         options = self._options
         inbox: Inbox = Inbox(_AT_ONCE)
         workers = Workers(options, self._cluster, inbox)
@@ -77,7 +79,7 @@ class Watcher:
         finally:
             self.stop()
             workers.stop()
-            while not inbox.empty():  # a full one would hold up those who still put something into it
+            while not inbox.empty():  # else threads that put a change into a full queue would block
                 inbox.get()
 
     def _recalled(self) -> ReportHistory:
@@ -85,7 +87,7 @@ class Watcher:
         try:
             return recall(path)
         except ValueError as error:
-            _log.warning("what was reported can't be read, so it may be reported again", extra={"error": str(error)})
+            _log.warning("cannot read the history of reports, so some may be sent again", extra={"error": str(error)})
             return ReportHistory(path)
 
     def _work(self, controller: Controller, inbox: Inbox) -> None:

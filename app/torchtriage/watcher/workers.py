@@ -1,4 +1,5 @@
-"""Slow work in a few threads: logs read from the cluster into files, bundles packed. Results go to the controller."""
+"""Does slow work in a few threads: reads logs from the cluster into files, packs bundles. Passes the results to the
+controller."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ from torchtriage.watcher.report import write_report
 MB = 1 << 20
 THREADS = 8
 Inbox = Queue[Callable[[], None]]
-_FINAL = (400, 401, 403, 404, 410)  # statuses after which a log is not asked for again
+_FINAL = (400, 401, 403, 404, 410)  # HTTP statuses after which a log is not requested again
 
 
 class Workers:
-    """Works for the controller. `inbox` takes what the controller's own thread must call."""
+    """The worker threads. Calls of the controller go through `inbox`, so that its own thread makes them."""
 
     def __init__(self, options: Options, cluster: Cluster, inbox: Inbox) -> None:
         self._options, self._cluster, self._inbox = options, cluster, inbox
@@ -58,7 +59,7 @@ class Workers:
         self._pool.submit(work)
 
     def _events(self, attempt: Attempt) -> list[Json]:
-        """-> what the cluster noted on the attempt's pods and job; nothing where it does not say."""
+        """Returns the events of the attempt's pods and job, or none if the cluster does not answer."""
         names = {attempt.job.name, *(pod.name for pod in attempt.pods.values())}
         try:
             told = self._cluster.events(attempt.job.namespace)
@@ -67,5 +68,5 @@ class Workers:
             return []
 
     def stop(self) -> None:
-        """Begins nothing more; what is under way is taken up by the next watcher."""
+        """Starts no more work. The next watcher continues unfinished work."""
         self._pool.shutdown(wait=False, cancel_futures=True)
