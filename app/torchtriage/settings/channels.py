@@ -1,10 +1,10 @@
-"""Where alerts can go and which goes where: settings and the file of rules in, channels and rules out.
+"""Alert channels and the rules that select them, from the settings and from a TOML file of rules.
 
-[channels.vision]                 # channels besides those that the settings name
+[channels.vision]                 # a channel in addition to those of the settings
 kind = "feishu"
 url = "https://open.feishu.cn/open-apis/bot/v2/hook/…"
 
-[[rules]]                         # from the top: the first that fits says where
+[[rules]]                         # the first rule that fits, from the top, decides
 when = {entry = "dataloader.*", cluster = ["blue", "green"], label = {team = "vision"}}
 to = ["vision"]
 """
@@ -21,7 +21,7 @@ from torchtriage.errors import SettingError
 from torchtriage.settings import value_parsers
 from torchtriage.settings.options import PREFIX, Settings
 
-# What a channel of a kind takes, besides its kind; the first must be there.
+# The keys of a channel by kind, besides `kind`. The first one is required.
 KINDS = {
     "slack": ("channel",),
     "slack-webhook": ("url",),
@@ -43,7 +43,7 @@ _LABEL = "label."
 
 @dataclass(frozen=True, slots=True)
 class ChannelOptions:
-    """One place that alerts can go to; which of the others are set depends on the kind."""
+    """One destination of alerts. Which fields are set depends on the kind."""
 
     name: str
     kind: str
@@ -61,7 +61,10 @@ class ChannelOptions:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`when`: property → patterns with `*`, one of which must fit; all properties must. `to`: names of channels."""
+    """A rule that selects channels for an alert.
+
+    `when` maps a property to patterns with `*`. Each property must fit one of its patterns. `to` names the channels.
+    """
 
     when: dict[str, tuple[str, ...]]
     to: tuple[str, ...]
@@ -75,17 +78,20 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Routes:
+    """All channels and rules."""
+
     channels: tuple[ChannelOptions, ...]
     rules: tuple[Rule, ...]
 
     def to(self, facts: dict[str, str | None]) -> tuple[str, ...]:
-        """-> the names of the channels for an alert; labels are facts under `label.NAME`."""
+        """Returns the names of the channels for an alert, from the first rule that fits. Labels are facts named
+        `label.NAME`."""
         return next((rule.to for rule in self.rules if rule.fits(facts)), ())
 
 
 def routes_of(settings: Settings) -> Routes:
-    """Raises SettingError, in one line that names what is wrong. Without rules everything goes everywhere, but to
-    trackers only where each new group is to have an issue."""
+    """Returns the channels and rules of the settings. Without rules, every alert goes to every channel, but to issue
+    trackers only if TRIAGE_ISSUES is `new`. Raises SettingError, one line that says what is wrong."""
     channels = {options.name: options for options in _of_settings(settings)}
     if settings.routes_file is None:
         return Routes(tuple(channels.values()), (_everywhere(channels, settings),))
@@ -95,7 +101,7 @@ def routes_of(settings: Settings) -> Routes:
             channels[name] = _channel(name, given, settings)
         rules = content.get("rules", [])
         if not isinstance(rules, list):
-            raise ValueError("rules: not written as [[rules]]")
+            raise ValueError("rules: write each one as [[rules]]")
         found = tuple(_rule(number, rule, channels) for number, rule in enumerate(rules, 1))
     except ValueError as error:
         raise SettingError(f"{PREFIX}ROUTES_FILE: {error}", setting=f"{PREFIX}ROUTES_FILE") from None
@@ -147,7 +153,7 @@ def _read(path: Path) -> dict[str, Any]:
         content = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise ValueError(f"{path} can't be read: {error.strerror}") from None
-    except ValueError as error:  # no TOML, or no UTF-8
+    except ValueError as error:  # not TOML, or not UTF-8
         raise ValueError(f"{path}: {error}") from None
     unknown = sorted(set(content) - {"channels", "rules"})
     if unknown:
@@ -178,7 +184,7 @@ def _channel(name: str, given: Any, settings: Settings) -> ChannelOptions:
     if kind == "jira" and not (settings.jira_url and settings.jira_token):
         raise ValueError(f"{where}: it needs {PREFIX}JIRA_URL and {PREFIX}JIRA_TOKEN")
     if "url" in values and not values["url"][0].startswith(("https://", "http://")):
-        raise ValueError(f"{where}: url does not begin with https://")
+        raise ValueError(f"{where}: url does not start with https://")
     single = {key: value[0] for key, value in values.items() if key not in ("to", "urls", "headers")}
     several = {key: value for key, value in values.items() if key in ("to", "urls")}
     headers = value_parsers.headers(",".join(values.get("headers", ())))

@@ -1,6 +1,6 @@
-"""Links from an incident to where else its run stands: a file of templates in, checked templates out.
+"""Links from an incident to pages about its run in other systems, from a TOML file of templates.
 
-timezone = "Europe/Berlin"              # of times in a log that name no zone; UTC where it is not set
+timezone = "Europe/Berlin"              # for times in logs that name no zone (UTC)
 
 [[links]]
 name = "Logs in Loki"
@@ -28,13 +28,13 @@ from torchtriage.settings.options import PREFIX
 
 _TYPES = ("loki", "prometheus")
 _EXPLORE = ("grafana", "type", "datasource", "query")
-_OF_GRAFANA = "__"  # its own variables, such as $__rate_interval, are none of ours
+_OF_GRAFANA = "__"  # prefix of Grafana's own variables, such as $__rate_interval, which are not filled in
 _PLACES = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 @dataclass(frozen=True, slots=True)
 class LinkTemplate:
-    """One link: to `url`, or to a `query` in Grafana's Explore. `needs` are the names that it has places for."""
+    """One link, to `url` or to a `query` in Grafana Explore. `needs` are the names of the values that it contains."""
 
     name: str
     name_zh: str
@@ -48,12 +48,14 @@ class LinkTemplate:
 
 @dataclass(frozen=True, slots=True)
 class LinkTemplates:
+    """All link templates. `timezone` applies to times in logs that name no zone."""
+
     timezone: str = "UTC"
     links: tuple[LinkTemplate, ...] = ()
 
 
 def link_templates(file: Path | None) -> LinkTemplates:
-    """Raises SettingError, in one line that names what is wrong."""
+    """Returns the templates in a file; without a file, none. Raises SettingError, one line that says what is wrong."""
     if file is None:
         return LinkTemplates()
     try:
@@ -62,7 +64,7 @@ def link_templates(file: Path | None) -> LinkTemplates:
         zone, links = content.get("timezone", "UTC"), content.get("links", [])
         _zone(zone)
         if not isinstance(links, list):
-            raise ValueError("links: not written as [[links]]")
+            raise ValueError("links: write each one as [[links]]")
         return LinkTemplates(zone, tuple(_link(number, given) for number, given in enumerate(links, 1)))
     except OSError as error:
         problem = f"{file} can't be read: {error.strerror}"
@@ -72,7 +74,7 @@ def link_templates(file: Path | None) -> LinkTemplates:
 
 
 def fill(template: str, values: dict[str, str]) -> str:
-    """-> the template with the values in their places; Grafana's own variables stay."""
+    """Returns the template with the values filled in. Variables of Grafana itself are kept."""
     return _PLACES.sub(lambda found: values.get(found[1] or found[2], found[0]), template)
 
 
@@ -82,7 +84,7 @@ def _link(number: int, given: Any) -> LinkTemplate:
         raise ValueError(f"{where}: name is missing")
     _only(where, given, ("name", "name_zh", "url", *_EXPLORE))
     if not all(isinstance(value, str) for value in given.values()):
-        raise ValueError(f"{where}: all values are strings")
+        raise ValueError(f"{where}: all values must be strings")
     if bool(given.get("url")) == any(given.get(name) for name in _EXPLORE):
         raise ValueError(f"{where}: give url, or {', '.join(_EXPLORE)}")
     if not given.get("url"):
@@ -92,7 +94,7 @@ def _link(number: int, given: Any) -> LinkTemplate:
         if given["type"] not in _TYPES:
             raise ValueError(f"{where}: type must be one of {', '.join(_TYPES)}")
     if not (given.get("url") or given["grafana"]).startswith(("https://", "http://")):
-        raise ValueError(f"{where}: the URL does not begin with https://")
+        raise ValueError(f"{where}: the URL does not start with https://")
     places = _PLACES.findall(given.get("url", "") + given.get("query", ""))
     needs = frozenset(name for pair in places for name in pair if name and not name.startswith(_OF_GRAFANA))
     return LinkTemplate(**{"name_zh": given["name"], **given}, needs=needs)

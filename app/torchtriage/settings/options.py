@@ -1,4 +1,4 @@
-"""The options of the service: environment variables in, one frozen Settings out, read once and passed in."""
+"""The options of the service, read once from environment variables into a frozen Settings object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torchtriage.settings import value_parsers
 from torchtriage.settings.value_parsers import is_loopback
 
 PREFIX = "TRIAGE_"
-_SHOWN = {  # defaults as one would write them
+_SHOWN = {  # defaults, as a person would write them
     "data_dir": "~/.local/share/torchtriage",
     "max_log_bytes": "20GiB",
     "serve_triages": "yes",
@@ -30,7 +30,7 @@ _SHOWN = {  # defaults as one would write them
     "allow_private_calls": "no",
 }
 
-_NEEDS = (  # each option with another that must be set then
+_NEEDS = (  # pairs: if the first option is set, the second is required
     ("llm_url", "llm_model"),
     ("smtp_url", "email_from"),
     ("smtp_url", "email_to"),
@@ -45,15 +45,16 @@ _NEEDS = (  # each option with another that must be set then
 
 
 def option(default: Any, parse: Callable[[str], Any], sentence: str, secret: bool = False) -> Any:
-    """Declares an option: its default, how its text becomes its value (ValueError says why not), what it is for."""
+    """Declares an option: its default, the function that parses its text (and raises ValueError), and the sentence that
+    documents it."""
     return field(default=default, metadata={"parse": parse, "sentence": sentence}, repr=not secret)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Every option, with a default that works on a laptop. The variable is TRIAGE_ and the name in capitals.
+    """Every option, with a default that works on a laptop. Its variable is TRIAGE_ and the name in capitals.
 
-    Raises SettingError where a value is wrong, or two do not go together.
+    Raises SettingError if a value is invalid, or if two values contradict each other.
     """
 
     data_dir: Path = field(
@@ -247,10 +248,10 @@ class Settings:
         "`asked`: create an issue for a group only on request on its page or by a routing rule. `new`: create "
         "one for each new group.",
     )
-    routes_file: Path | None = option(  # noqa: RUF009  as the ones around it
+    routes_file: Path | None = option(  # noqa: RUF009  like the options around it
         None, value_parsers.path, "A TOML file of routing rules for alerts."
     )
-    links_file: Path | None = option(  # noqa: RUF009  as the ones around it
+    links_file: Path | None = option(  # noqa: RUF009  like the options around it
         None, value_parsers.path, "A TOML file of links from incidents to logs and metrics in other systems."
     )
     alert_language: str = option(
@@ -336,10 +337,10 @@ class Settings:
         value_parsers.one_of("dry-run", "enforce"),
         "`dry-run`: decisions about failed jobs are only recorded. `enforce`: launchers and schedulers act on them.",
     )
-    policy_file: Path | None = option(  # noqa: RUF009  as the ones around it
+    policy_file: Path | None = option(  # noqa: RUF009  like the options around it
         None, value_parsers.path, "A YAML file of the policy for these decisions. Default: the built-in policy."
     )
-    attribution_root: Path | None = option(  # noqa: RUF009  as the ones around it
+    attribution_root: Path | None = option(  # noqa: RUF009  like the options around it
         None,
         value_parsers.path,
         "The folder of logs that NVIDIA's fault-tolerance launcher may name by path. Default: none.",
@@ -376,7 +377,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:
-        """-> the settings that an environment holds; an empty variable counts as not set. Raises SettingError."""
+        """Returns the settings that these variables give. An empty variable counts as not set. Raises SettingError."""
         values: dict[str, Any] = {"data_dir": default_data_dir(environment)}
         for declared in fields(cls):
             name = PREFIX + declared.name.upper()
@@ -398,13 +399,13 @@ class Settings:
 
     @property
     def base_url(self) -> str:
-        """The page's address, without a slash at its end."""
+        """The URL of the web page, without a slash at the end."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return self.public_url.rstrip("/") or f"http://{host}:{self.port}"
 
 
 def documentation() -> list[tuple[str, str, str]]:
-    """-> (variable, default, sentence) of every option, in the order of their declaration."""
+    """Returns the variable, default and sentence of every option, in the order of declaration."""
     rows = []
     for declared in fields(Settings):
         sentence = cast(str, declared.metadata["sentence"])
@@ -413,6 +414,6 @@ def documentation() -> list[tuple[str, str, str]]:
 
 
 def default_of(declared: Field[Any]) -> str:
-    """-> the default of an option, as one would write it."""
+    """Returns the default of an option, as a person would write it."""
     default = "" if declared.default is MISSING else declared.default
     return _SHOWN.get(declared.name, "" if default in ("", (), None) else str(default))

@@ -1,4 +1,5 @@
-"""How the text of a setting becomes its value: a text in, the value out, or a ValueError that says what it is not."""
+"""Parses the text of a setting into its value. Each function raises ValueError with the reason if the text is
+invalid."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def yes_or_no(text: str) -> bool:
 def url(*beginnings: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if not text.startswith(beginnings):
-            raise ValueError(f"does not begin with {' or '.join(beginnings)}")
+            raise ValueError(f"does not start with {' or '.join(beginnings)}")
         return text
 
     return parse
@@ -64,7 +65,7 @@ def url(*beginnings: str) -> Callable[[str], str]:
 def begins(beginning: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if not text.strip().startswith(beginning):
-            raise ValueError(f"does not begin with {beginning}")
+            raise ValueError(f"does not start with {beginning}")
         return text.strip()
 
     return parse
@@ -77,7 +78,7 @@ def repository(text: str) -> str:
 
 
 def labels(text: str) -> tuple[tuple[str, str], ...]:
-    """Of Prometheus: NAME=VALUE, parted by commas; `none` is none at all."""
+    """Parses Prometheus labels, NAME=VALUE separated by commas; `none` means no labels."""
     parts = [] if text.strip().lower() == "none" else [part.strip().partition("=") for part in text.split(",")]
     if not all(re.fullmatch(r"[a-zA-Z_]\w*", name, re.ASCII) and value for name, _, value in parts):
         raise ValueError("not none, and not a comma-separated list of labels such as severity=warning,team=ml")
@@ -85,14 +86,14 @@ def labels(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def headers(text: str) -> tuple[tuple[str, str], ...]:
-    """Of HTTP, as in OTEL_EXPORTER_OTLP_HEADERS: NAME=VALUE, parted by commas, the values percent-encoded. What is
-    wrong is not repeated: it can be a secret."""
+    """Parses HTTP headers as in OTEL_EXPORTER_OTLP_HEADERS: NAME=VALUE separated by commas, with percent-encoded
+    values. Error messages do not repeat the text, because it may be a secret."""
     parts = [part.partition("=") for part in text.split(",") if part.strip()]
     found = tuple((name.strip(), unquote(value.strip())) for name, _, value in parts)
     if not all(re.fullmatch(r"[!#$%&'*+.^_`|~\w-]+", name, re.ASCII) for name, _ in found):
         raise ValueError("not a comma-separated list of headers such as api-key=…,x-team=ml")
     if not all(re.fullmatch(r"[\x20-\x7e]+", value) for _, value in found):
-        raise ValueError("the value of a header is empty, or has characters other than those of ASCII")
+        raise ValueError("the value of a header is empty, or contains a character that is not printable ASCII")
     return found
 
 
@@ -108,7 +109,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def counts(text: str) -> tuple[int, ...]:
-    """`none` is no number at all; the others come out in their order."""
+    """Parses numbers separated by commas, and returns them sorted; `none` means no numbers."""
     parts = [] if text.strip().lower() == "none" else [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdecimal() and 0 < int(part) < 10**9 for part in parts):
         raise ValueError("not none, and not a comma-separated list of numbers such as 10,100,1000")
@@ -126,21 +127,19 @@ def mail_addresses(text: str) -> tuple[str, ...]:
 
 
 def smtp_url(text: str) -> str:
-    """The address itself is not repeated in what is wrong with it: it can hold a password."""
+    """Checks the URL of a mail server. Error messages do not repeat it, because it may contain a password."""
     parts = urlsplit(text.strip())
     try:
         whole = bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
         whole = False
     if parts.scheme not in ("smtps", "smtp", "smtp+plain") or not whole:
-        raise ValueError(
-            "not smtps://HOST, smtp://HOST or smtp+plain://HOST, with USER:PASSWORD@ and a port or without"
-        )
+        raise ValueError("not smtps://HOST, smtp://HOST or smtp+plain://HOST; USER:PASSWORD@ and :PORT are optional")
     return text.strip()
 
 
 def rate(text: str) -> str:
-    from limits import parse  # here, as only a server has rates, and only its extra has this library
+    from limits import parse  # imported here, because only the server's extra installs it
 
     try:
         parse(text)
@@ -163,7 +162,7 @@ def networks(text: str) -> tuple[str, ...]:
 def issuer(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
-        raise ValueError("does not begin with https://")
+        raise ValueError("does not start with https://")
     return text.strip()
 
 
@@ -175,7 +174,7 @@ def scopes(text: str) -> frozenset[str]:
 
 
 def group_scopes(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """Names of groups can hold almost anything, so that the last `=` counts."""
+    """Parses GROUP=SCOPE,SCOPE; GROUP=SCOPE. The last `=` separates, because the name of a group may contain one."""
     parts = [part.strip().rpartition("=") for part in text.split(";") if part.strip()]
     if not all(group.strip() for group, _, _ in parts):
         raise ValueError("not GROUP=SCOPE,SCOPE; GROUP=SCOPE")
