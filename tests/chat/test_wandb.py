@@ -155,7 +155,7 @@ def test_a_run_that_the_server_does_not_know_is_nothing_to_repeat(other: tuple[s
 def test_a_config_that_cannot_be_read_is_not_replaced(config: str) -> None:
     with fake() as running:
         running.config = config
-        with pytest.raises(Undelivered, match="W&B refused it: the run's config is no JSON object"):
+        with pytest.raises(Undelivered, match="W&B refused it: the run's config is not a JSON object"):
             sender(running).send(notice(), "k")
     assert (running.config, running.asked) == (config, ["run"])
 

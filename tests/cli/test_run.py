@@ -101,7 +101,7 @@ def test_what_a_restart_does_not_help_is_not_tried_again(runner: Runner) -> None
     status, output, errors = runner.run("--", *PYTHON, ONCE.format(failures=9, error=OOM))
     assert (status, output.count("step 1 ")) == (1, 1)
     assert "torchtriage: Decision  Stop\n" in errors
-    assert "starts" not in errors
+    assert "attempt 1 starts" not in errors
 
 
 def test_the_same_failure_again_uses_the_budget_up(runner: Runner) -> None:

@@ -1,1 +1,1 @@
-"""Messages to people, and the senders that take them to chats: one file a chat. Notices in, calls to others out."""
+"""Sends messages to people. Each chat and tracker has its own file; a notice becomes a call to that service."""

@@ -1,4 +1,5 @@
-"""Alerts for an Alertmanager, or what takes its API: one alert a group, which fires until the group is resolved."""
+"""Sends alerts to an Alertmanager or a service with the same API. Each group is one alert, which fires until the group
+is resolved."""
 
 from __future__ import annotations
 
@@ -17,15 +18,16 @@ from torchtriage.domain.notice import Notice, NoticeKind, Thread
 from torchtriage.domain.timestamps import iso
 
 ALERT, TEST = "TrainingRunFailed", "TorchtriageTest"
-_TESTED = timedelta(minutes=5)  # for which a test fires
-_VALUE, _SUMMARY, _DESCRIPTION = 200, 200, 3000  # characters
+_TESTED = timedelta(minutes=5)  # how long a test alert fires
+_VALUE, _SUMMARY, _DESCRIPTION = 200, 200, 3000  # maximum characters
 
 
 class Alertmanager:
-    """`user` is that of basic authentication, with `token` as its password; without one the token is a bearer token.
+    """Sends alerts to one Alertmanager.
 
-    An alert fires until its group is resolved, ignored or muted, or until no incident came for `hours`. Its labels are
-    what an Alertmanager knows it by, so those that it was sent with first are kept as the group's thread.
+    With `user`, `token` is the password of basic authentication; without, it is a bearer token. An alert fires until
+    its group is resolved, ignored or muted, or until no incident came for `hours`. An Alertmanager identifies an alert
+    by its labels, so the first labels are kept as the group's thread.
     """
 
     pace = 0.0
@@ -45,7 +47,7 @@ class Alertmanager:
     def send(
         self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None
     ) -> Thread | None:
-        """-> the thread, which holds the alert's labels. Raises Undelivered."""
+        """Returns the thread, which contains the alert's labels. Raises Undelivered."""
         now = datetime.now(UTC)
         if notice.kind is NoticeKind.TEST:
             self._post([_alert({"alertname": TEST, **self._labels}, notice, now, now + _TESTED)])
@@ -59,7 +61,7 @@ class Alertmanager:
         return thread or Thread("alertmanager", json.dumps(labels, sort_keys=True), notice.incident)
 
     def send_again(self, firing: Sequence[tuple[Notice, Thread]]) -> None:
-        """Tells it once more of alerts that fire: one that was started again knows none. Raises Undelivered."""
+        """Sends all firing alerts again, because an Alertmanager that was restarted knows none. Raises Undelivered."""
         now = datetime.now(UTC)
         alerts = []
         for notice, thread in firing:
@@ -91,7 +93,7 @@ def _alert(labels: dict[str, str], notice: Notice, began: datetime, ends: dateti
 
 
 def _labels_of(notice: Notice) -> dict[str, str]:
-    """-> what tells this alert from others, and what routes of an Alertmanager can ask for; none is empty."""
+    """Returns the labels that identify the alert and that routes can use, without empty ones."""
     known = {
         "alertname": ALERT,
         "torchtriage_group": notice.group,
@@ -103,7 +105,7 @@ def _labels_of(notice: Notice) -> dict[str, str]:
 
 
 def _moment(notice: Notice, *names: str) -> datetime | None:
-    """-> the first of these times that the group has."""
+    """Returns the first of these times that the group has."""
     group: dict[str, Any] = notice.document.get("group") or {}
     told = next((group[name] for name in names if isinstance(group.get(name), str)), None)
     return datetime.fromisoformat(told) if told else None

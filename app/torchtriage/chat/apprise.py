@@ -1,4 +1,5 @@
-"""All other places, through Apprise (the extra `apprise`), which knows about a hundred and says only if it went."""
+"""Sends alerts through Apprise (the extra `apprise`), which supports about a hundred services and reports only success
+or failure."""
 
 from __future__ import annotations
 
@@ -9,11 +10,13 @@ from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
 
 class ThroughApprise:
+    """Sends notices to Apprise URLs."""
+
     pace = 1.0
     hears: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, urls: tuple[str, ...]) -> None:
-        """Needs the extra. Raises ValueError for an address that Apprise does not know."""
+        """Needs the extra. Raises ValueError for a URL that Apprise does not support."""
         import apprise
 
         self._apprise = apprise.Apprise()

@@ -1,4 +1,4 @@
-"""All alert channels, built from the settings: options and rules in, senders out. Opens nothing."""
+"""Builds all alert channels from the settings. Opens no connection."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from torchtriage.settings.channels import ChannelOptions, Routes, routes_of
 
 
 class Sender(Protocol):
-    """Takes notices to one place.
+    """Sends notices to one destination.
 
-    `pace`: seconds between two messages that it bears. `hears`: what it is told besides alerts of a group that it
-    knows; where that is anything, the group's thread is kept.
+    `pace` is the minimum time between two messages, in seconds. `hears` are the kinds of notices that it gets besides
+    alerts. If there are any, the group's thread is kept.
     """
 
     pace: float
@@ -41,16 +41,18 @@ class Sender(Protocol):
     def send(
         self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None
     ) -> Thread | None:
-        """-> the group's thread, where the place has such. Raises Undelivered.
+        """Sends a notice. Returns the group's thread if the destination has threads. Raises Undelivered.
 
-        `key` is the same when the same notice is sent again. `thread` is the group's, `first` what it began with.
+        `key` is the same if the same notice is sent again. `thread` is the group's thread, `first` the notice that
+        started it.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Channels:
-    """`slack` is the bot, where there is one; `answers` is what posts to addresses that Slack gives."""
+    """All channels. `slack` is the Slack bot, if there is one. `outgoing` makes the calls, also to the response URLs of
+    Slack."""
 
     senders: dict[str, Sender]
     routes: Routes
@@ -58,11 +60,11 @@ class Channels:
     slack: SlackApi | None = None
 
     def trackers(self) -> dict[str, IssueTracker]:
-        """-> by name, the channels in which a group is an issue."""
+        """Returns the channels that create an issue per group, by name."""
         return {name: one for name, one in self.senders.items() if isinstance(one, IssueTracker)}
 
     def hearing(self, kind: NoticeKind) -> set[str]:
-        """-> the names of those that hear of notices of a kind besides alerts."""
+        """Returns the names of the channels that get notices of this kind."""
         return {name for name, one in self.senders.items() if kind in one.hears}
 
 
@@ -70,7 +72,7 @@ NOWHERE = Channels({}, Routes((), ()), Outgoing())
 
 
 def open_channels(settings: Settings, outgoing: Outgoing | None = None) -> Channels:
-    """Raises SettingError."""
+    """Returns the channels of the settings. Raises SettingError."""
     routes = routes_of(settings)
     outgoing = outgoing or Outgoing(settings.allow_private_calls)
     token = settings.slack_bot_token

@@ -1,4 +1,4 @@
-"""Messages that were not accepted: for now, or for good."""
+"""Errors of messages that could not be delivered, temporarily or permanently."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from email.utils import parsedate_to_datetime
 
 from torchtriage.errors import TriageError
 
-_LONGEST_WAIT = 3600  # seconds, whatever Retry-After says
+_LONGEST_WAIT = 3600  # maximum seconds to wait, whatever Retry-After says
 
 
 class Undelivered(TriageError):
-    """Something was not taken. `passing`: it can be later, after `wait` seconds where the other side said so."""
+    """A message was not accepted. `passing`: a retry may succeed, after `wait` seconds if the other side gave a
+    time."""
 
     status = 502
     code = "undelivered"
@@ -24,9 +25,9 @@ class Undelivered(TriageError):
 
 
 def refuse_code(who: str, code: object, said: object, passing: Collection[int], wait: float) -> None:
-    """Raises Undelivered for a code that is not 0: some chats answer 200 whatever happened, and say it in the body.
+    """Raises Undelivered if an error code in the body is not 0. Some chats answer with HTTP status 200 even for errors.
 
-    Codes in `passing`, and an answer without one, can go away; the next try is after `wait` seconds then.
+    If the code is in `passing` or missing, a retry after `wait` seconds may succeed.
     """
     if code != 0:
         later = code is None or code in passing
@@ -34,7 +35,8 @@ def refuse_code(who: str, code: object, said: object, passing: Collection[int], 
 
 
 def retry_after(text: str) -> float | None:
-    """-> the seconds that a Retry-After asks for, as a number or as a point in time."""
+    """Returns the seconds that a Retry-After header asks for, from a number or a date. Returns None if it is
+    neither."""
     try:
         seconds = float(text)
     except ValueError:
@@ -43,4 +45,4 @@ def retry_after(text: str) -> float | None:
         except ValueError:
             return None
         seconds = (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-    return min(max(seconds, 0.0), _LONGEST_WAIT) if seconds == seconds else None  # NaN is no number of seconds
+    return min(max(seconds, 0.0), _LONGEST_WAIT) if seconds == seconds else None  # NaN is not a number of seconds

@@ -1,4 +1,4 @@
-"""钉钉 (DingTalk): a custom robot of a group. Plain text: nobody is pinged by it, and no picture is loaded."""
+"""钉钉 (DingTalk): sends plain text to a group's custom robot. Plain text can mention nobody and loads no image."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from torchtriage.chat.plain_text import text
 from torchtriage.chat.sanitize import cut_bytes
 from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
-# Too often, and its own errors. All others stay until somebody acts: 310000 signature, keyword or IP, 300005 and
-# 400101 wrong address, 400102 robot switched off, 400013 group gone, 4300xx text not allowed.
+# Rate limits and DingTalk's own errors, which go away. Other errors remain until someone acts: 310000 signature,
+# keyword or IP address, 300005 and 400101 wrong URL, 400102 robot disabled, 400013 group deleted, 4300xx text not
+# allowed.
 _PASSING = {130101, 130102, 410100, 410101, 90030, 90018, -1, 88}
-_WAIT = 600.0  # seconds for which a robot that sent more than 20 a minute is silenced
+_WAIT = 600.0  # seconds for which DingTalk blocks a robot that sent more than 20 messages a minute
 _MOST = 6000  # bytes; more than 20,000 are refused
 
 
@@ -47,6 +48,6 @@ def message(notice: Notice) -> dict[str, Any]:
 
 
 def sign(milliseconds: int, secret: str) -> str:
-    """-> the signature for an address at this time."""
+    """Returns the signature that the URL needs at this time."""
     signed = f"{milliseconds}\n{secret}".encode()
     return base64.b64encode(hmac.new(secret.encode(), signed, hashlib.sha256).digest()).decode()

@@ -1,4 +1,4 @@
-"""飞书 (Lark): a custom robot of a group. A post of plain pieces of text, which hold no markup that could ping."""
+"""飞书 (Lark): sends posts to a group's custom robot. They consist of plain text, which can mention nobody."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from torchtriage.chat.plain_text import links, paragraphs
 from torchtriage.chat.wording import headline
 from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
-# Of a robot: too often (by robot, by tenant), and the platform's own errors. All others stay until somebody acts:
-# 19001 wrong address, 19021 wrong signature or clock, 19022 IP not allowed, 19024 keyword missing, 9499 bad request.
+# Rate limits of the robot or the tenant, and the platform's own errors, which go away. Other errors remain until
+# someone acts: 19001 wrong URL, 19021 wrong signature or clock, 19022 IP address not allowed, 19024 keyword missing,
+# 9499 bad request.
 _PASSING = {11232, 11233, 11234, 99991400, 99991663, 2200, 1061045, -1}
-_WAIT = 60.0  # seconds after which its limits by minute are over
+_WAIT = 60.0  # seconds until the limits per minute are over
 
 
 class Feishu:
-    pace = 0.7  # 100 a minute, 5 a second
+    pace = 0.7  # Feishu allows 100 messages a minute and 5 a second
     hears: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, outgoing: Outgoing, url: str, secret: str = "") -> None:
@@ -44,7 +45,7 @@ class Feishu:
 
 
 def message(notice: Notice) -> dict[str, Any]:
-    """-> the payload, far below the 20 KB that a robot may send."""
+    """Returns the payload. It is far below the limit of 20 KB."""
     lines = [[{"tag": "text", "text": _unpinging(line)}] for line in paragraphs(notice)]
     for label, url in links(notice):
         lines.append([{"tag": "a", "text": label, "href": url}])
@@ -53,10 +54,11 @@ def message(notice: Notice) -> dict[str, Any]:
 
 
 def _unpinging(text: str) -> str:
-    return text.replace("<at", "< at")  # in other kinds of messages this would ping; it costs nothing here
+    return text.replace("<at", "< at")  # in other message types this would mention people
 
 
 def sign(seconds: int, secret: str) -> str:
-    """-> the signature of a message at this time: the secret is part of the key, and what is signed is empty."""
+    """Returns the signature of a message at this time. As Feishu specifies, time and secret are the key and the signed
+    text is empty."""
     key = f"{seconds}\n{secret}".encode()
     return base64.b64encode(hmac.new(key, b"", hashlib.sha256).digest()).decode()

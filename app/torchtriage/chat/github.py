@@ -1,4 +1,5 @@
-"""GitHub issues, by its REST API: one issue a group, in one repository of github.com or of an own server."""
+"""Creates GitHub issues over the REST API: one issue per group, in one repository of github.com or GitHub Enterprise
+Server."""
 
 from __future__ import annotations
 
@@ -15,14 +16,19 @@ from torchtriage.chat.outbound_http import Answer, Outgoing, refuse
 from torchtriage.domain.notice import Thread
 
 _VERSION = "2022-11-28"
-_RECENT = timedelta(days=1)  # in which the search may not know an issue yet; the list does
-_PAGES, _EACH = 20, 30  # of that list; a page of long texts still fits into what is read of an answer
+_RECENT = timedelta(days=1)  # the search may not find newer issues; the list contains them
+_PAGES, _EACH = (
+    20,
+    30,
+)  # pages of that list, and issues per page; a page of long issues fits into the part of an answer that is read
 _GONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 _MARKUP = re.compile(r"([\\`*_\[\]<>&|~])")
 _PINGS = re.compile(r"([@#])")
 
 
 class GitHub(IssueTracker):
+    """The issues of one repository, `OWNER/NAME`."""
+
     def __init__(self, outgoing: Outgoing, repo: str, token: str, api_url: str) -> None:
         super().__init__(repo)
         self._outgoing = outgoing
@@ -31,12 +37,12 @@ class GitHub(IssueTracker):
 
     def address_of(self, thread: Thread) -> str:
         parts = urlsplit(self._api)
-        host = parts.netloc.removeprefix("api.")  # an own server has the API at HOST/api/v3
+        host = parts.netloc.removeprefix("api.")  # GitHub Enterprise Server has its API at HOST/api/v3
         return f"{parts.scheme}://{host}/{thread.channel}/issues/{thread.ts}"
 
     def prose(self, line: str) -> str:
-        # GitHub looks for names after `@` and for numbers after `#` in what it shows, so that no backslash helps; a
-        # character without width between them does.
+        # GitHub finds names after `@` and numbers after `#` even after a backslash. A zero-width character between them
+        # prevents that.
         return _PINGS.sub(r"\1&#8203;", _MARKUP.sub(r"\\\1", line))
 
     def code(self, text: str) -> str:
@@ -49,7 +55,7 @@ class GitHub(IssueTracker):
     def check(self) -> None:
         found = self._ask("GET", f"/repos/{self.place}")
         if not found.json().get("has_issues", True):
-            raise Undelivered(f"GitHub: {self.place} has no issues")
+            raise Undelivered(f"GitHub: issues are turned off in {self.place}")
 
     def find(self, mark: str) -> str | None:
         since = f"{datetime.now(UTC) - _RECENT:%Y-%m-%dT%H:%M:%SZ}"
@@ -91,7 +97,7 @@ class GitHub(IssueTracker):
         self._ask("PATCH", _issue(thread), {"state": "open", "state_reason": "reopened"})
 
     def _ask(self, method: str, path: str, payload: Any = None, gone: bool = False) -> Answer:
-        """`gone`: that an issue is no more is an answer too."""
+        """Makes a call. With `gone`, also returns the answer that an issue does not exist any more."""
         headers = {
             "Accept": "application/vnd.github+json",
             "Authorization": f"Bearer {self._token}",
@@ -106,7 +112,7 @@ class GitHub(IssueTracker):
 
 
 def _refuse_limit(answer: Answer) -> None:
-    """Raises Undelivered for a rate limit, which GitHub answers with 403 too."""
+    """Raises Undelivered for a rate limit, which GitHub may answer with status 403."""
     spent = answer.headers.get("x-ratelimit-remaining") == "0"
     if answer.status != HTTPStatus.FORBIDDEN or not (spent or "retry-after" in answer.headers):
         return

@@ -1,7 +1,7 @@
-"""Issues about groups: a notice in, one issue a group at a tracker out, which gets comments and is closed with it.
+"""Creates one issue per group in an issue tracker, comments on it, and closes it with the group.
 
-An issue carries a mark of its group in its text. Before one is opened the tracker is asked for that mark: where a
-process was killed after it had opened an issue and before it kept its number, the next one finds it.
+The text of an issue contains a mark of its group. Before a new issue is created, the tracker is searched for that mark.
+So if a process was killed after it created an issue and before it saved the number, the next one finds the issue.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from torchtriage.chat.wording import wording
 from torchtriage.domain.group import GroupStatus
 from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
-_TITLE = 200  # characters; GitHub takes 256, Jira 255
+_TITLE = 200  # maximum characters; GitHub allows 256, Jira 255
 _COMMENTED = (NoticeKind.REGRESSED, NoticeKind.COUNT, NoticeKind.COST)
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What an issue is to say. `mark` is a word that stands in `text` and in no other group's."""
+    """The title and text of a new issue. `mark` is a word in the text that no other group has."""
 
     title: str
     text: str
@@ -31,9 +31,10 @@ class Draft:
 
 
 class IssueTracker(ABC):
-    """One project at a tracker. `place` names it there; an issue is a Thread of that place and the issue's name."""
+    """One project in an issue tracker. `place` is its name there. An issue is a Thread with that place and the issue's
+    name."""
 
-    pace = 1.0  # what GitHub asks for between two calls that write
+    pace = 1.0  # GitHub asks for this pause between two calls that write
     hears = frozenset({NoticeKind.STATUS})
 
     def __init__(self, place: str) -> None:
@@ -42,12 +43,13 @@ class IssueTracker(ABC):
     def send(
         self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None
     ) -> Thread | None:
-        """-> the group's issue, None where there is none any more. Raises Undelivered."""
+        """Updates or creates the group's issue and returns it. Returns None if the issue was deleted and no new one is
+        needed. Raises Undelivered."""
         if notice.kind is NoticeKind.TEST:
             self.check()
             return None
         closed = self.is_closed(thread) if thread else None
-        if thread is None or closed is None:  # there was none, or somebody deleted it
+        if thread is None or closed is None:  # there is no issue, or someone deleted it
             return None if notice.kind is NoticeKind.STATUS else self._opened(notice)
         if notice.kind in _COMMENTED and not self._is_told(thread, notice):
             self.comment(thread, self.text_of(notice))
@@ -55,7 +57,7 @@ class IssueTracker(ABC):
         return thread
 
     def text_of(self, notice: Notice, mark: str = "") -> str:
-        """-> what an issue or a comment says."""
+        """Returns the text of an issue or comment."""
         said = wording(notice)
         parts = [self.prose(line) for line in (said.headline, said.what, said.place) if line]
         parts += [self.code(said.evidence)] if said.evidence else []
@@ -75,13 +77,13 @@ class IssueTracker(ABC):
         return thread
 
     def _is_told(self, thread: Thread, notice: Notice) -> bool:
-        """-> whether a comment says it already: a try before this one was lost after the tracker had taken it."""
+        """Returns whether a comment about this incident exists, from an earlier try whose answer was lost."""
         known = re.compile(re.escape(notice.url) + r"(?!\d)")
         return any(known.search(text) for text in self.comments(thread))
 
     def _follow(self, thread: Thread, notice: Notice, closed: bool) -> None:
-        """Has the issue open or closed as its group is. What people closed at the tracker stays closed until the group
-        comes back, or somebody opens it again."""
+        """Closes or reopens the issue to match its group. An issue that someone closed in the tracker stays closed
+        until the group has a regression or is reopened."""
         over = notice.status in (GroupStatus.RESOLVED, GroupStatus.IGNORED)
         if over and not closed:
             self.close(thread, fixed=notice.status is GroupStatus.RESOLVED)
@@ -90,51 +92,53 @@ class IssueTracker(ABC):
 
     @abstractmethod
     def address_of(self, thread: Thread) -> str:
-        """-> the URL under which people read an issue."""
+        """Returns the URL of an issue's page."""
 
     @abstractmethod
     def prose(self, line: str) -> str:
-        """-> a line in the tracker's markup, in which nothing that a log says pings, links or hides anything."""
+        """Returns a line in the tracker's markup, escaped so that text of a log cannot mention, link or hide
+        anything."""
 
     @abstractmethod
     def code(self, text: str) -> str:
-        """-> a block in which everything stands as it is."""
+        """Returns a block in which the text is shown literally."""
 
     @abstractmethod
     def link(self, label: str, url: str) -> str: ...
 
     @abstractmethod
     def check(self) -> None:
-        """Raises Undelivered where the project can't be read with this token. All below do where a call fails."""
+        """Raises Undelivered if this token cannot read the project. So do all methods below if a call fails."""
 
     @abstractmethod
     def find(self, mark: str) -> str | None:
-        """-> the name of the issue whose text has this mark."""
+        """Returns the name of the issue whose text contains this mark, or None."""
 
     @abstractmethod
     def open(self, draft: Draft) -> str:
-        """-> the name of a new issue."""
+        """Creates an issue and returns its name."""
 
     @abstractmethod
     def comments(self, thread: Thread) -> list[str]:
-        """-> the newest comments of an issue; none where it is gone."""
+        """Returns the newest comments of an issue; none if it was deleted."""
 
     @abstractmethod
     def comment(self, thread: Thread, text: str) -> None:
-        """Adds a comment. Does nothing where the issue is gone."""
+        """Adds a comment. Does nothing if the issue was deleted."""
 
     @abstractmethod
     def is_closed(self, thread: Thread) -> bool | None:
-        """-> None where the issue is gone."""
+        """Returns whether an issue is closed, or None if it was deleted."""
 
     @abstractmethod
     def close(self, thread: Thread, fixed: bool) -> None:
-        """`fixed` is False where people ignore the group."""
+        """Closes an issue. `fixed` is False if the group is ignored, True if it is resolved."""
 
     @abstractmethod
     def reopen(self, thread: Thread) -> None: ...
 
 
 def mark_of(notice: Notice) -> str:
-    """-> one word, so that every search takes it whole; of the group's page, which no other service has."""
+    """Returns the mark of a group. It is a single word, so that every search matches it whole, made from the URL of the
+    group's page, which is unique."""
     return "torchtriage" + hashlib.sha256((notice.group_url or notice.url).encode()).hexdigest()[:16]

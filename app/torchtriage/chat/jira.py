@@ -1,5 +1,5 @@
-"""Jira issues, by version 2 of its REST API, which Jira Cloud and Data Center both have: one issue a group, in one
-project."""
+"""Creates Jira issues over version 2 of the REST API, which Jira Cloud and Data Center share: one issue per group, in
+one project."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from torchtriage.chat.outbound_http import Answer, Outgoing, refuse
 from torchtriage.domain.notice import Thread
 
 _MARKUP = re.compile(r"([{}\[\]!|*_^~+#])")
-_NEWEST = 50  # comments
-_INDEXED = 30.0  # seconds after which the search knows a new issue
+_NEWEST = 50  # number of newest comments that are read
+_INDEXED = 30.0  # seconds until the search finds a new issue
 
 
 class Jira(IssueTracker):
-    """`user` is the account of an API token of Jira Cloud; without one the token is a personal one of Data Center.
-    `done` is the status of closed issues, where it is not just any that counts as done."""
+    """The issues of one project.
+
+    With `user`, `token` is an API token of Jira Cloud for that account; without, it is a personal access token of Data
+    Center. `done` is the status for closed issues; if empty, the first status of the category Done is used.
+    """
 
     def __init__(
         self, outgoing: Outgoing, url: str, project: str, kind: str, token: str, user: str = "", done: str = ""
@@ -53,7 +56,7 @@ class Jira(IssueTracker):
         asked = {"jql": f'project = "{self.place}" AND description ~ "{mark}" ORDER BY created ASC'}
         query = urlencode(asked | {"fields": "description", "maxResults": "10"})
         found = self._ask("GET", f"/search/jql?{query}", gone=True)
-        if found.status == HTTPStatus.NOT_FOUND:  # of Data Center, which has the search that Jira Cloud gave up
+        if found.status == HTTPStatus.NOT_FOUND:  # Data Center has only the search API that Jira Cloud removed
             found = self._ask("GET", f"/search?{query}")
         issues = found.json().get("issues")
         for issue in issues if isinstance(issues, list) else []:
@@ -97,8 +100,7 @@ class Jira(IssueTracker):
         self._move(thread, done=False)
 
     def _move(self, thread: Thread, done: bool) -> None:
-        """Takes the first step of the project's workflow that ends in a status which counts as done, or in another; of
-        those that do, the one to the status of the settings, if it is there."""
+        """Makes a transition into a status of the category Done, or out of it. Prefers the status in the settings."""
         known = self._ask("GET", f"{_issue(thread)}/transitions").json().get("transitions")
         fitting = [one for one in known if _is_done(one.get("to")) is done] if isinstance(known, list) else []
         if not fitting:
@@ -109,7 +111,7 @@ class Jira(IssueTracker):
         self._ask("POST", f"{_issue(thread)}/transitions", {"transition": {"id": str(step["id"])}})
 
     def _ask(self, method: str, path: str, payload: Any = None, gone: bool = False) -> Answer:
-        """`gone`: that something is not there is an answer too."""
+        """Makes a call. With `gone`, also returns the answer that something does not exist."""
         headers = {"Accept": "application/json", "Authorization": self._authorization}
         answer = self._outgoing.call(method, f"{self._url}/rest/api/2{path}", payload, headers)
         if not (gone and answer.status == HTTPStatus.NOT_FOUND):
@@ -118,7 +120,7 @@ class Jira(IssueTracker):
 
 
 def _told(problem: dict[str, Any]) -> str:
-    """-> what is wrong, as Jira tells it: in general, and by field."""
+    """Returns Jira's error messages, in general and by field."""
     general, fields = problem.get("errorMessages"), problem.get("errors")
     told = [str(one) for one in general] if isinstance(general, list) else []
     told += [f"{name} - {why}" for name, why in fields.items()] if isinstance(fields, dict) else []
@@ -126,7 +128,7 @@ def _told(problem: dict[str, Any]) -> str:
 
 
 def _later(problem: Undelivered) -> float | None:
-    """-> when to try again: the issue may be there, and the search not know it yet."""
+    """Returns how many seconds to wait before a retry. The issue may have been created and not be in the search yet."""
     return max(problem.wait or 0.0, _INDEXED) if problem.passing else None
 
 

@@ -1,4 +1,4 @@
-"""E-mail: text and a small HTML, over SMTP with TLS. The mails of a group are in one thread."""
+"""Sends mails as text and simple HTML over SMTP with TLS. The mails of a group form one thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """An SMTP server. `tls`: yes (from the beginning), start (STARTTLS, or nothing is sent), no."""
+    """An SMTP server. `tls` is yes (from the start), start (STARTTLS, else nothing is sent) or no."""
 
     host: str
     port: int
@@ -33,7 +33,7 @@ class Server:
 
     @classmethod
     def of(cls, url: str) -> Server:
-        """`smtps://user:password@host`, `smtp://…` with STARTTLS, or `smtp+plain://…` without TLS."""
+        """Parses `smtps://user:password@host`, `smtp://…` with STARTTLS, or `smtp+plain://…` without TLS."""
         parts = urlsplit(url)
         tls = {"smtps": "yes", "smtp": "start", "smtp+plain": "no"}[parts.scheme]
         port = parts.port or {"yes": 465, "start": 587, "no": 25}[tls]
@@ -86,7 +86,7 @@ class Mail:
 
 
 def message(notice: Notice, key: str, sender: str, to: tuple[str, ...]) -> EmailMessage:
-    """-> the mail; the same notice has the same Message-ID, so that one which comes twice is seen once."""
+    """Returns the mail. The same notice always has the same Message-ID, so that a mail sent twice is shown once."""
     domain = sender.rpartition("@")[2].rstrip(">") or "torchtriage"
     mail = EmailMessage()
     mail["Subject"] = f"[torchtriage] {headline(notice)}"

@@ -1,4 +1,4 @@
-"""Tags on a failed run in MLflow, by the REST API of its tracking server, where the log says which run it is."""
+"""Sets tags on a failed run in MLflow over the tracking server's REST API, if the log shows which run it is."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from torchtriage.chat.outbound_http import Answer, Outgoing, refuse
 from torchtriage.chat.run_tags import PREFIX, host_of, values_of, what_failed
 from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
-_RUN, _PAGE = "mlflow_run_id", "mlflow_run_url"  # facts of the log
+_RUN, _PAGE = "mlflow_run_id", "mlflow_run_url"  # names of facts of the log
 _API = "/api/2.0/mlflow"
 
 
 class MLflow:
-    """`url` is that of the tracking server. `user` is that of basic authentication, with `token` as its password;
-    without one the token is a bearer token. `hosts` are other names of that server, as logs may print them.
+    """Sets tags on runs of one tracking server.
 
-    Every tag is set each time, so the run has those of its latest incident, however often one is sent.
+    With `user`, `token` is the password of basic authentication; without, it is a bearer token. `hosts` are other names
+    of the server that logs may show. Every tag is set each time, so a run always has the tags of its latest incident.
     """
 
     pace = 0.0
@@ -35,8 +35,7 @@ class MLflow:
         }
 
     def send(self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None) -> None:
-        """Does nothing where the log names no run, several, or one of a server that is not this one. Raises
-        Undelivered."""
+        """Does nothing if the log shows no run, several runs, or a run on another server. Raises Undelivered."""
         if notice.kind is NoticeKind.TEST:
             self._taken(self._post("experiments/search", {"max_results": 1}))
             return
@@ -46,7 +45,7 @@ class MLflow:
         for name, value in what_failed(notice).items():
             answer = self._post("runs/set-tag", {"run_id": run, "key": f"{PREFIX}.{name}", "value": value})
             if answer.json().get("error_code") == "RESOURCE_DOES_NOT_EXIST":
-                return  # the run is of another server, or was deleted
+                return  # the run is on another server or was deleted
             self._taken(answer)
 
     def _run_of(self, notice: Notice) -> str | None:

@@ -1,4 +1,5 @@
-"""Incidents as log records for an OpenTelemetry Collector, or what takes OTLP/HTTP: one record an incident, in JSON."""
+"""Sends incidents as log records to an OpenTelemetry Collector or another OTLP/HTTP endpoint: one JSON record per
+incident."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
 log = logging.getLogger(__name__)
 SERVICE = "torchtriage"
-INCIDENT = "torchtriage.incident"  # the attribute by which a record of ours is known
-# The specification: these may be sent again, and no other answer.
+INCIDENT = "torchtriage.incident"  # the attribute that identifies our records
+# According to the OTLP specification, only requests with these answers may be sent again.
 _PASSING = (
     HTTPStatus.TOO_MANY_REQUESTS,
     HTTPStatus.BAD_GATEWAY,
@@ -28,11 +29,11 @@ _PASSING = (
     HTTPStatus.GATEWAY_TIMEOUT,
 )
 _INFO, _WARN, _ERROR = (9, "INFO"), (13, "WARN"), (17, "ERROR")
-_BODY, _VALUE = 2000, 300  # characters
+_BODY, _VALUE = 2000, 300  # maximum characters
 
 
 class OtlpEndpoint:
-    """`url` is what `/v1/logs` and `/v1/metrics` follow; `headers` go with each request."""
+    """An endpoint. `/v1/logs` or `/v1/metrics` is appended to `url`. `headers` are sent with each request."""
 
     def __init__(self, outgoing: Outgoing, url: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
         self._outgoing = outgoing
@@ -41,8 +42,8 @@ class OtlpEndpoint:
         self._headers = own | {"Content-Type": "application/json"}
 
     def post(self, signal: str, request: dict[str, Any], rejected: str) -> tuple[int, str]:
-        """`signal` is `logs` or `metrics`, `rejected` the name of the count in a partial success -> that count, and
-        why; what was rejected must not be sent again. Raises Undelivered."""
+        """Sends `logs` or `metrics`. `rejected` is the name of the count in a partial success. Returns that count and
+        the reason; rejected records must not be sent again. Raises Undelivered."""
         answer = self._outgoing.post_json(f"{self._url}/v1/{signal}", request, self._headers)
         said = answer.json()
         refuse(answer, "the OTLP endpoint", str(said.get("message") or ""), _PASSING)
@@ -56,7 +57,7 @@ class OtlpEndpoint:
 
 
 class OtlpLogs:
-    """Tells of every incident, whatever is known of its group. One that is sent again has the same `log.record.uid`."""
+    """Sends every incident as a log record. A record that is sent again has the same `log.record.uid`."""
 
     pace = 0.0
     hears = frozenset({NoticeKind.INCIDENT})
@@ -65,18 +66,18 @@ class OtlpLogs:
         self._endpoint = endpoint
 
     def send(self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None) -> None:
-        """Raises Undelivered, for good where the endpoint rejects the record in a partial success."""
+        """Raises Undelivered, permanently if the endpoint rejects the record in a partial success."""
         scope = {"scope": {"name": SERVICE, "version": torchtriage.__version__}, "logRecords": [_record(notice, key)]}
         request = {"resourceLogs": [{"resource": resource(), "scopeLogs": [scope]}]}
         rejected, why = self._endpoint.post("logs", request, "rejectedLogRecords")
         if rejected:
             raise Undelivered(f"the OTLP endpoint rejected the log record: {why or 'it does not say why'}")
         if why:
-            log.warning("the OTLP endpoint took a log record and says: %s", why)
+            log.warning("the OTLP endpoint accepted a log record with the message: %s", why)
 
 
 def resource(instance: str | None = None) -> dict[str, Any]:
-    """-> the resource of what this service sends; `instance` tells this process from others."""
+    """Returns the resource of this service's records. `instance` identifies this process."""
     known = {
         "service.name": SERVICE,
         "service.version": torchtriage.__version__,
@@ -86,7 +87,7 @@ def resource(instance: str | None = None) -> dict[str, Any]:
 
 
 def attributes(values: Mapping[str, str | int | None]) -> list[dict[str, Any]]:
-    """-> those that are known, as OTLP writes them: whole numbers as strings of digits."""
+    """Returns the known values as OTLP attributes. OTLP writes integers as strings."""
     return [
         {"key": name, "value": {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}}
         for name, value in values.items()
@@ -111,14 +112,14 @@ def _record(notice: Notice, key: str) -> dict[str, Any]:
 
 
 def _severity(notice: Notice) -> tuple[int, str]:
-    """-> its number and name: a run that has not ended yet is a warning."""
+    """Returns the number and name of the severity. A provisional verdict is a warning."""
     if notice.kind is NoticeKind.TEST:
         return _INFO
     return _WARN if _verdict(notice).get("provisional") else _ERROR
 
 
 def _told(notice: Notice, key: str) -> dict[str, str | int | None]:
-    """-> the attributes; texts of the log are in one line, without secrets."""
+    """Returns the attributes. Text from the log is one line, without secrets."""
     verdict, screen = _verdict(notice), notice.screen
     root: dict[str, Any] = verdict.get("root_cause") or {}
     answer: dict[str, Any] = verdict.get("answer") or {}
@@ -150,7 +151,8 @@ def _verdict(notice: Notice) -> dict[str, Any]:
 
 
 def _nanoseconds(notice: Notice) -> int:
-    """-> when the incident was received, since 1970; now where there is none."""
+    """Returns when the incident was received, in nanoseconds since 1970. Returns the current time if there is no
+    incident."""
     received = (notice.document.get("incident") or {}).get("received_at")
     if not isinstance(received, str):
         return time.time_ns()

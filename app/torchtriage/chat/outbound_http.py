@@ -1,7 +1,7 @@
-"""Calls to other services: an address in, the answer out; never to a place inside the network that we are in.
+"""Calls other services over HTTP. Calls into our own network are blocked by default.
 
-A name is looked up once, every address of it has to be public, and the connection goes to exactly such an address,
-while TLS and `Host` keep the name. No proxies, no redirects unless asked for, bounds on time and on what is read.
+A name is resolved once, all its addresses must be public, and the connection goes to one of them; TLS and `Host` still
+use the name. There are no proxies, no redirects unless requested, and limits on time and size.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from torchtriage.chat.ssrf_guard import Guarded, Resolve, is_public, resolve
 
 _SECONDS = 15
 _LIFTED = "TRIAGE_ALLOW_PRIVATE_CALLS lifts that"
-_MOST = 1 << 20  # bytes of an answer that are read
+_MOST = 1 << 20  # maximum bytes read of an answer
 _REDIRECTS = {301, 302, 303, 307, 308}
 _PASSING = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)})
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`headers` by their names in small letters."""
+    """The answer to a call. The names of the headers are in lower case."""
 
     status: int
     headers: dict[str, str]
     body: bytes
 
     def json(self) -> dict[str, Any]:
-        """-> the object that the body is; an empty one where it is none."""
+        """Returns the JSON object in the body, or an empty one if there is none."""
         found = self._read()
         return found if isinstance(found, dict) else {}
 
     def objects(self) -> list[dict[str, Any]]:
-        """-> the objects of the list that the body is; none where it is no list."""
+        """Returns the objects of the JSON list in the body; none if it is not a list."""
         found = self._read()
         return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
@@ -55,9 +55,9 @@ class Answer:
 
 
 class Outgoing:
-    """Makes calls. `private` lets them go to places in our own network too, and to those without TLS.
+    """Makes calls. `private` also allows private networks and `http://`.
 
-    All raise Undelivered; what it says names the host and never the address, which can hold a secret.
+    All methods raise Undelivered. Its message names the host and never the whole URL, which may contain a secret.
     """
 
     def __init__(self, private: bool = False, resolve: Resolve = resolve, tls: ssl.SSLContext | None = None) -> None:
@@ -68,14 +68,14 @@ class Outgoing:
     def post(
         self, url: str, content: bytes, headers: Mapping[str, str] | None = None, seconds: float = _SECONDS
     ) -> Answer:
-        """-> the answer, whatever its status."""
+        """Sends a request and returns the answer, whatever its status."""
         return self._answer("POST", url, headers or {}, content, seconds)
 
     def post_json(self, url: str, payload: Any, headers: Mapping[str, str] | None = None) -> Answer:
         return self.call("POST", url, payload, headers)
 
     def call(self, method: str, url: str, payload: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
-        """-> the answer of an API that takes JSON, whatever its status; without a payload, nothing is sent."""
+        """Calls a JSON API and returns the answer, whatever its status. Without a payload the body is empty."""
         if payload is None:
             return self._answer(method, url, headers or {}, b"", _SECONDS)
         content = json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
@@ -90,8 +90,8 @@ class Outgoing:
     def download(
         self, url: str, headers: Mapping[str, str], most: int, seconds: float, redirects: int = 0
     ) -> Iterator[Iterator[bytes]]:
-        """Gives the bytes of a file as they come. `most` is how many there may be. So many `redirects` are followed,
-        each to an address that could be asked for itself; `headers` go to the first host only."""
+        """Yields the bytes of a file as a stream, at most `most`. Follows up to `redirects` redirects, each checked
+        like a first URL. Sends `headers` only to the first host."""
         until = time.monotonic() + seconds
         for left in range(redirects, -1, -1):
             with self._open("GET", url, headers, b"", until - time.monotonic()) as (response, found):
@@ -146,8 +146,8 @@ class Outgoing:
 
 
 def refuse(answer: Answer, who: str, why: str = "", passing: Collection[int] = _PASSING) -> None:
-    """Raises Undelivered for an answer that is no 2xx; `why` is what it says, where its body is not just that. The
-    states in `passing` can go away."""
+    """Raises Undelivered if the status is not 2xx. `why` is the error message of the service, if it is not the whole
+    body. Statuses in `passing` are temporary."""
     if answer.status // 100 == 2:
         return
     told = why[:200] or _beginning(answer)
@@ -158,7 +158,7 @@ def refuse(answer: Answer, who: str, why: str = "", passing: Collection[int] = _
 
 
 def _beginning(answer: Answer) -> str:
-    """-> how the answer begins; of a page, its title."""
+    """Returns the beginning of the body, or the title of an HTML page."""
     told = answer.body[:4096].decode("utf-8", "replace")
     if told.lstrip()[:1] != "<":
         return told[:200]
@@ -167,7 +167,7 @@ def _beginning(answer: Answer) -> str:
 
 
 def _onward(url: str, status: int, headers: Mapping[str, str]) -> str | None:
-    """-> the URL that a redirect leads to; None where it is none. Raises Undelivered."""
+    """Returns the URL to which a redirect leads, or None if it is not a redirect. Raises Undelivered."""
     if status not in _REDIRECTS or not headers.get("location"):
         return None
     try:

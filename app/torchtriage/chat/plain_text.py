@@ -1,4 +1,4 @@
-"""A notice as lines of plain text, for chats and mails that know no buttons."""
+"""Formats a notice as plain text, for chats and mails without buttons."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torchtriage.domain.notice import Notice
 
 
 def paragraphs(notice: Notice, most_steps: int | None = None) -> list[str]:
-    """-> the lines below the headline; the addresses are not in them."""
+    """Returns the lines below the headline, without the links."""
     said: Wording = wording(notice)
     lines = [said.what, said.place, said.evidence]
     for step in said.steps[:most_steps]:
@@ -17,7 +17,7 @@ def paragraphs(notice: Notice, most_steps: int | None = None) -> list[str]:
 
 
 def links(notice: Notice) -> list[tuple[str, str]]:
-    """-> (what it is, address) of the pages about it."""
+    """Returns the label and URL of each page about the notice."""
     found = [(word(notice.lang, "open"), notice.url)]
     if notice.group_url:
         found.append((word(notice.lang, "group"), notice.group_url))
@@ -25,7 +25,7 @@ def links(notice: Notice) -> list[tuple[str, str]]:
 
 
 def text(notice: Notice) -> str:
-    """-> the whole notice as lines of text. It names torchtriage, which robots can be told to look for."""
+    """Returns the whole notice as text. It starts with [torchtriage], because robots can require a keyword."""
     said = wording(notice)
     addresses = [f"{label}: {url}" for label, url in links(notice)]
     return "\n".join([f"[torchtriage] {said.headline}", *paragraphs(notice), *addresses])

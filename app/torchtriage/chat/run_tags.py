@@ -1,4 +1,4 @@
-"""What both trackers are told: the run that a log names, and what failed in it, out of an incident's notice."""
+"""Finds the tracked run that a log names, and what failed in it, for MLflow and W&B."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from torchtriage.domain.notice import Notice
 
 PREFIX = "torchtriage"
 _UNKNOWN = "unknown"
-_VALUE = 400  # characters
+_VALUE = 400  # maximum characters
 
 
 def values_of(notice: Notice, fact: str) -> set[str]:
-    """-> the different values that the log has for a fact."""
+    """Returns the different values that the log shows for a fact."""
     verdict: dict[str, Any] = (notice.document.get("incident") or {}).get("verdict") or {}
     return {str(given["value"]) for given in verdict.get("facts") or () if given["name"] == fact}
 
 
 def what_failed(notice: Notice) -> dict[str, str]:
-    """-> by name; what an earlier incident told must not stay, so what is not known has a value too."""
+    """Returns the tags, by name. Unknown values are included, so that they overwrite values of an earlier incident."""
     root: dict[str, Any] = notice.document["incident"]["verdict"].get("root_cause") or {}
     screen = notice.screen
     found = {
@@ -35,7 +35,7 @@ def what_failed(notice: Notice) -> dict[str, str]:
 
 
 def host_of(url: str) -> str | None:
-    """-> the host of a URL that a log shows; None where it is no URL."""
+    """Returns the host of a URL in a log, or None if it is not a URL."""
     try:
         return urlsplit(url).hostname
     except ValueError:

@@ -1,4 +1,4 @@
-"""Foreign text for a message: a log's text in, one line of a bounded length out that hides nothing and no secret."""
+"""Makes text from a log safe for a message: one line of limited length, without secrets and hidden characters."""
 
 from __future__ import annotations
 
@@ -7,24 +7,31 @@ import unicodedata
 from torchtriage.reading.prefixes.strip import ANSI
 from torchtriage.reading.redaction.redact import redact
 
-_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # controls, bidi and zero-width marks, half pairs, private use
-_ROOM = 1000  # characters after the cut that are looked at too, as a secret may stand across it
+_HIDDEN = {
+    "Cc",
+    "Cf",
+    "Cs",
+    "Co",
+    "Zl",
+    "Zp",
+}  # Unicode categories: controls, bidi and zero-width marks, surrogates, private use
+_ROOM = 1000  # characters after the cut that are searched for secrets too, because a secret may begin before it
 
 
 def plain(text: object, most: int) -> str:
-    """-> `text` in one line of at most `most` characters; characters that don't show are told by their numbers."""
+    """Returns `text` as one line of at most `most` characters. Hidden characters become their numbers."""
     raw = ANSI.sub("", str(text)[: 4 * most + _ROOM])
     shown = redact("".join(_shown(char) for char in raw)).split()
     return cut(" ".join(shown), most)
 
 
 def cut(text: str, most: int) -> str:
-    """-> at most `most` characters; an ellipsis says that there were more."""
+    """Returns at most `most` characters; an ellipsis replaces the rest."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def cut_bytes(text: str, most: int) -> str:
-    """-> at most `most` bytes of UTF-8, and no part of a character."""
+    """Returns at most `most` bytes of UTF-8, without splitting a character."""
     data = text.encode()
     return text if len(data) <= most else data[: most - 3].decode(errors="ignore").rstrip() + "…"
 

@@ -1,4 +1,4 @@
-"""Slack out: an incoming webhook, which can only post, or the bot, which keeps one thread a group."""
+"""Sends notices to Slack: through an incoming webhook, which can only post, or as a bot, with one thread per group."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _GONE = {"message_not_found", "channel_not_found", "thread_not_found", "cant_upd
 
 
 class SlackWebhook:
+    """Posts notices to an incoming webhook."""
+
     pace = 1.0
     hears: frozenset[NoticeKind] = frozenset()
 
@@ -27,7 +29,8 @@ class SlackWebhook:
 
 
 class SlackBot:
-    """The first notice of a group begins a thread, further ones are in it, and what it began with counts on."""
+    """Posts the first notice of a group as a message and later ones in its thread. Updates the counter of the first
+    message."""
 
     pace = 1.0
     hears = frozenset({NoticeKind.REPEAT})
@@ -40,7 +43,7 @@ class SlackBot:
     def send(
         self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None
     ) -> Thread | None:
-        """-> the group's thread where it is there now."""
+        """Returns the group's thread, or None if it has none now."""
         if notice.kind is NoticeKind.REPEAT:
             return self._count_on(thread, first or notice) if thread else None
         payload = {"channel": self._channel, "unfurl_links": False, **message(notice, self._buttons)}
@@ -48,7 +51,7 @@ class SlackBot:
             payload |= {"channel": thread.channel, "thread_ts": thread.ts, "reply_broadcast": True}
         posted = self._api.call("chat.postMessage", payload)
         if thread:
-            return thread  # its counter follows with the next repeat
+            return thread  # the next repeat updates the counter
         if notice.group is None:
             return None
         return Thread(str(posted["channel"]), str(posted["ts"]), notice.incident)
@@ -59,6 +62,6 @@ class SlackBot:
             self._api.call("chat.update", payload)
         except Undelivered as problem:
             if problem.detail.get("error") in _GONE:
-                return None  # somebody deleted it: the next notice begins another
+                return None  # someone deleted the message; the next notice starts a new thread
             raise
         return thread

@@ -1,4 +1,4 @@
-"""Slack's Web API with the bot's token: a method and its arguments in, the answer out."""
+"""Calls methods of Slack's Web API with the bot's token."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PASSING = {"ratelimited", "rate_limited", "internal_error", "fatal_error", "ser
 
 
 class SlackApi:
-    """All raise Undelivered; Slack's word for an error is in `detail`."""
+    """Slack's Web API. All methods raise Undelivered; its `detail` contains Slack's error code."""
 
     def __init__(self, outgoing: Outgoing, token: str, base: str = SLACK) -> None:
         self._outgoing = outgoing
@@ -25,25 +25,25 @@ class SlackApi:
         self._authorization = {"Authorization": f"Bearer {token}"}
 
     def call(self, method: str, arguments: dict[str, Any], seconds: float = 15) -> dict[str, Any]:
-        """-> what a method that writes answers."""
+        """Returns the answer of a method that accepts JSON."""
         kind = {"Content-Type": "application/json; charset=utf-8", **self._authorization}
         content = json.dumps(arguments, ensure_ascii=False).encode("utf-8", "replace")
         return _found(method, self._outgoing.post(self._base + method, content, kind, seconds))
 
     def read(self, method: str, arguments: dict[str, str]) -> dict[str, Any]:
-        """-> what a method that reads answers; those take forms only."""
+        """Returns the answer of a method that reads, because those accept only forms."""
         kind = {"Content-Type": "application/x-www-form-urlencoded", **self._authorization}
         return _found(method, self._outgoing.post(self._base + method, urlencode(arguments).encode(), kind))
 
     def download(self, url: str, most: int, seconds: float) -> AbstractContextManager[Iterator[bytes]]:
-        """Gives the bytes of a file, which has to be on a host of Slack's: the token goes there."""
+        """Yields the bytes of a file. Its URL must be on a Slack host, because the token is sent there."""
         if not is_slacks(url, self._base):
             raise Undelivered("the file's URL is not on a Slack host")
         return self._outgoing.download(url, self._authorization, most, seconds)
 
 
 def is_slacks(url: str, base: str = SLACK) -> bool:
-    """-> whether an address is on one of Slack's own hosts, or the one that the settings name in their place."""
+    """Returns whether a URL is on a Slack host, or on the host of the API URL in the settings."""
     parts, own = urlsplit(url), urlsplit(base)
     if (parts.scheme, parts.netloc) == (own.scheme, own.netloc):
         return True

@@ -1,7 +1,7 @@
-"""A notice as Slack's blocks: a pure function, within Block Kit's limits whatever the log holds.
+"""Formats a notice as Slack blocks, within the limits of Block Kit.
 
-Text of others is in parts that Slack takes as they are (plain text, rich text): there is no markup in them that
-could ping anybody, and nothing to escape.
+Text from logs is in plain-text and rich-text elements, which Slack shows literally. So it can mention nobody and needs
+no escaping.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _LONGEST_URL = 3000
 
 
 def message(notice: Notice, buttons: bool = True) -> dict[str, Any]:
-    """-> `text`, which notifications show, and `blocks`. `buttons`: Slack can reach us, so that they do something."""
+    """Returns `text`, which notifications show, and `blocks`. `buttons` is true if Slack can reach this service, so
+    that buttons work."""
     said = wording(notice)
     blocks: list[Block] = [HeaderBlock(text=_plain(said.headline))]
     above = [part for part in (said.what, said.place) if part]
@@ -51,18 +52,18 @@ def message(notice: Notice, buttons: bool = True) -> dict[str, Any]:
 
 
 def note(text: str) -> dict[str, Any]:
-    """-> a short text as a message; it may hold text of others."""
+    """Returns a short text as a message. The text may come from a log."""
     shown = plain(text, 600) or "torchtriage"
     return {"text": escaped(shown), "blocks": block_dicts([RichTextBlock(elements=[_section(_Text(text=shown))])])}
 
 
 def escaped(text: str) -> str:
-    """-> a text in which Slack finds no link, channel or person."""
+    """Returns the text, escaped so that Slack finds no link, channel or person in it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "@\u2060")
 
 
 def block_dicts(blocks: list[Block]) -> list[dict[str, Any]]:
-    """-> the blocks as JSON. Raises SlackObjectFormationError where one is not within the limits."""
+    """Returns the blocks as JSON. Raises SlackObjectFormationError if a block exceeds a limit."""
     return [block.to_dict() for block in blocks]
 
 

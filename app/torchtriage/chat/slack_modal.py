@@ -1,4 +1,4 @@
-"""The form in which somebody submits a log: a view for Slack to open, and what comes back from it."""
+"""The form for submitting a log in Slack: builds the view and reads what a person filled in."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_TEXT = 3000
 
 
 class Place(Part):
-    """Where a form was opened: what comes back with it."""
+    """Where a form was opened. Slack returns it with the form."""
 
     channel: str = ""
     url: str = ""
@@ -29,14 +29,16 @@ class Place(Part):
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
+    """The content of a form: pasted text and the ids of files."""
+
     text: str
     files: tuple[str, ...]
     place: Place
 
 
 def view(lang: Language, page: str, place: Place) -> dict[str, Any]:
-    """-> the form; `place` comes back with it. Slack takes 3000 characters in a text, so that longer logs are files."""
-    # Here, as the routes are there without the extra `slack`.
+    """Returns the form. Slack allows 3000 characters of text, so longer logs must be files."""
+    # Imported here, because the routes also exist without the extra `slack`.
     from slack_sdk.models.blocks import ContextBlock, InputBlock, PlainTextInputElement, PlainTextObject
     from slack_sdk.models.blocks.block_elements import FileInputElement
     from slack_sdk.models.views import View
@@ -60,7 +62,7 @@ def view(lang: Language, page: str, place: Place) -> dict[str, Any]:
 
 
 def submitted(given: Form) -> Submitted:
-    """-> what somebody filled into the form. Raises BadInput where it was none of ours."""
+    """Returns the content of a form. Raises BadInput if it is not a form of this service."""
     fields = given.state.values
     text = fields.get(_TEXT, {}).get(_TEXT, FormField()).value
     files = fields.get(_FILES, {}).get(_FILES, FormField()).files
@@ -69,7 +71,7 @@ def submitted(given: Form) -> Submitted:
 
 
 def empty(lang: Language) -> dict[str, Any]:
-    """-> the answer to a form with nothing in it."""
+    """Returns the answer to a form without content."""
     return {"response_action": "errors", "errors": {_TEXT: word(lang, "modal_empty")}}
 
 

@@ -1,4 +1,4 @@
-"""What Slack sends, as far as it is read: decoded JSON in, its parts out; empty where Slack writes null or nothing."""
+"""Reads the parts of Slack's requests that are used. A field that is missing or null becomes empty."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _ADDRESSED = lazy_regex(r"^\s*<@[^>]*>\s*")
 
 
 def _writable(text: str) -> str:
-    """-> the text without what a database does not keep: NUL, and a lone half of a character's pair."""
+    """Returns the text without NUL and unpaired surrogates, which databases reject."""
     return text.encode("utf-8", "replace").decode().replace("\0", "")
 
 
 _Text = Annotated[str, AfterValidator(_writable)]
-_Id = Annotated[_Text, StringConstraints(max_length=300)]  # of what is kept in an index: names, too
+_Id = Annotated[_Text, StringConstraints(max_length=300)]  # for ids and names, which are stored in an index
 _Url = Annotated[_Text, StringConstraints(max_length=3000)]
 
 
 class Part(BaseModel):
-    """An object of Slack's."""
+    """An object in a request of Slack."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
 
@@ -40,19 +40,19 @@ class Part(BaseModel):
 
     @classmethod
     def of(cls, found: Any) -> Self:
-        """Raises BadInput for what Slack would not send."""
+        """Parses decoded JSON. Raises BadInput if it is invalid."""
         with _told():
             return cls.model_validate(found)
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """The same, of a JSON text."""
+        """Parses JSON text. Raises BadInput if it is invalid."""
         with _told():
             return cls.model_validate_json(text)
 
 
 class Command(Part):
-    """A slash command, with what follows it as `text`."""
+    """A slash command. `text` is what the user typed after it."""
 
     text: _Text = ""
     user_id: _Id = ""
@@ -95,7 +95,7 @@ class Button(Part):
 
 
 class FormField(Part):
-    """What somebody filled into one field of a form."""
+    """What a person filled into one field of a form."""
 
     value: _Text = ""
     files: tuple[File, ...] = ()
@@ -106,14 +106,14 @@ class FormState(Part):
 
 
 class Form(Part):
-    """A form that was filled in; `private_metadata` is what it was opened with."""
+    """A submitted form. `private_metadata` is the text with which it was opened."""
 
     state: FormState = FormState()
     private_metadata: _Text = ""
 
 
 class Interaction(Part):
-    """Of a button, a shortcut or a form."""
+    """A click on a button, a shortcut, or a submitted form."""
 
     callback_id: _Id = ""
     user: Person = Person()
@@ -127,13 +127,14 @@ class Interaction(Part):
 
 
 class Kind(Part):
-    """What an event is; of most kinds no more is read."""
+    """The type of an event. For most types nothing else is read."""
 
     type: _Text = ""
 
 
 class Event(Message):
-    """A file that was shared, or a message that speaks to the bot. Slack names user and channel by either name."""
+    """A shared file, or a message to the bot. Depending on the event, Slack uses one or the other field for user and
+    channel."""
 
     user: _Id = ""
     user_id: _Id = ""
@@ -149,7 +150,7 @@ class Authorization(Part):
 
 
 class Delivery(Part):
-    """An event, or the question whether this address is ours."""
+    """An event, or the challenge with which Slack verifies this URL."""
 
     event_id: _Id = ""
     challenge: _Text = ""
@@ -167,14 +168,14 @@ def _told() -> Iterator[None]:
 
 
 def log_in(text: str) -> str:
-    """-> the code blocks of a message, one after the other; the whole message where there is none."""
+    """Returns the code blocks of a message, joined; or the whole message if it has none."""
     text = _ADDRESSED.sub("", text)
     blocks = _BLOCK.findall(text)
     return "\n".join(map(unescaped, blocks)) if any(map(str.strip, blocks)) else unescaped(text).strip()
 
 
 def unescaped(text: str) -> str:
-    """-> a text as it was typed."""
+    """Returns the text as the user typed it, without Slack's escapes."""
     text = _LINK.sub(lambda found: found[2] if found[1].startswith("mailto:") and found[2] else found[1], text)
     text = _MENTION.sub(lambda found: found[1] + (found[3] or found[2]), text)
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

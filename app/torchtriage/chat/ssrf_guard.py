@@ -1,7 +1,7 @@
-"""Connections to other services: a name is looked up, its addresses are looked at, and one of them is connected to.
+"""Connects to other services only at checked addresses. This prevents server-side request forgery (SSRF).
 
-So that nobody makes us call what only we can reach, a name that leads to such a place is refused; what TLS and HTTP
-are told stays the name.
+A name is resolved, its addresses are checked, and the connection goes to one of them. TLS and HTTP still use the name.
+A name that resolves into our own network is refused.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any
 
 import httpcore2
 
-# Python calls these global: ways to private IPv4 addresses through IPv6, and to a relay of our own network.
+# Python calls these networks global. They reach private IPv4 addresses through IPv6, or a relay in our own network.
 _TUNNELS = tuple(map(ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "192.88.99.0/24")))
 
 Resolve = Callable[[str, int], list[str]]
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """-> the addresses of a name, the best first. Raises OSError."""
+    """Returns the IP addresses of a name, best first. Raises OSError."""
     return list(dict.fromkeys(str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
 
 
 def is_public(address: str) -> bool:
-    """-> whether an IP address is one of the internet, and no other way to one that isn't."""
+    """Returns whether an IP address is on the public internet and does not tunnel to one that is not."""
     known = ip_address(address.partition("%")[0])
     if isinstance(known, IPv6Address) and known.ipv4_mapped:
         known = known.ipv4_mapped
@@ -36,7 +36,7 @@ def is_public(address: str) -> bool:
 
 
 class Guarded(httpcore2.NetworkBackend):
-    """Connects to addresses that were looked at, and ends everything when the time is over."""
+    """Connects only to checked addresses, and ends every operation at the deadline."""
 
     def __init__(self, addresses: Resolve, deadline: float) -> None:
         self._backend = httpcore2.SyncBackend()

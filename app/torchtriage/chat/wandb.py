@@ -1,5 +1,8 @@
-"""A tag and a config value on a failed run in W&B, by the GraphQL API that W&B's own library uses, where the log shows
-the run's page. The requests are those of `wandb.Api().run(path)` and `run.update()` (wandb 0.31), with fewer fields."""
+"""Sets a tag and a config value on a failed run in W&B, if the log shows the page of the run.
+
+Uses the GraphQL API of W&B's own library. The requests are those of `wandb.Api().run(path)` and `run.update()` (wandb
+0.31), with fewer fields.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from torchtriage.chat.outbound_http import Outgoing, refuse
 from torchtriage.chat.run_tags import PREFIX, host_of, values_of, what_failed
 from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
-_PAGE = "wandb_run_url"  # a fact of the log
+_PAGE = "wandb_run_url"  # name of a fact of the log
 _PATH = re.compile(r"/(?P<entity>[^/]+)/(?P<project>[^/]+)/runs/(?P<name>[^/]+)")
-_TAG = 64  # characters that W&B takes
+_TAG = 64  # maximum characters that W&B allows
 _VIEWER = "query Viewer { viewer { entity } }"
 _RUN = """query Run($entity: String!, $project: String!, $name: String!) {
   project(name: $project, entityName: $entity) { run(name: $name) { id tags config } }
@@ -27,10 +30,10 @@ _UPDATE = """mutation UpsertBucket($id: String!, $tags: [String!], $config: JSON
 
 
 class WandB:
-    """`url` is that of the API: `https://api.wandb.ai`, or a server of one's own. `key` is an API key. `hosts` are
-    other names of that server, as logs may print them.
+    """Tags runs of one server.
 
-    The tag of an earlier incident is replaced, so it can be sent again.
+    `url` is its API: `https://api.wandb.ai`, or your own server. `key` is an API key. `hosts` are other names of the
+    server that logs may show. A tag of an earlier incident is replaced, so a notice can be sent again.
     """
 
     pace = 0.0
@@ -40,13 +43,13 @@ class WandB:
         self._outgoing = outgoing
         self._url = url.rstrip("/") + "/graphql"
         host = urlsplit(url).hostname or ""
-        self._hosts = {host, host.removeprefix("api."), *hosts}  # pages of api.wandb.ai are on wandb.ai
+        self._hosts = {host, host.removeprefix("api."), *hosts}  # the pages of api.wandb.ai are on wandb.ai
         pair = base64.b64encode(f"api:{key}".encode()).decode()
         self._headers = {"Content-Type": "application/json", "Authorization": f"Basic {pair}"}
 
     def send(self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None) -> None:
-        """Does nothing where the log shows the page of no run, of several, or of one on another server, or the server
-        does not know the run. Raises Undelivered."""
+        """Does nothing if the log shows no run, several runs, or a run that this server does not have. Raises
+        Undelivered."""
         if notice.kind is NoticeKind.TEST:
             if not self._ask(_VIEWER, {}).get("viewer"):
                 raise Undelivered("W&B refused it: the API key belongs to no user")
@@ -84,11 +87,12 @@ class WandB:
 
 
 def _object(text: Any) -> dict[str, Any]:
-    """-> the run's config, which the update replaces as a whole. Raises Undelivered, so that none is lost."""
+    """Parses the run's config, which the update replaces as a whole. Raises Undelivered if it is invalid, so that no
+    config is lost."""
     try:
         found = json.loads(text or "{}")
     except (TypeError, ValueError):
         found = None
     if not isinstance(found, dict):
-        raise Undelivered("W&B refused it: the run's config is no JSON object")
+        raise Undelivered("W&B refused it: the run's config is not a JSON object")
     return found

@@ -1,5 +1,4 @@
-"""A generic webhook: the incident and its group as JSON, signed, and with a key that stays the same when it is sent
-again."""
+"""Sends incidents to a webhook: the incident and its group as signed JSON. A retry has the same key."""
 
 from __future__ import annotations
 
@@ -14,6 +13,8 @@ from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
 
 class Webhook:
+    """Sends notices to one URL."""
+
     pace = 0.0
     hears: frozenset[NoticeKind] = frozenset()
 
@@ -36,11 +37,12 @@ class Webhook:
 
 
 def message(notice: Notice, key: str) -> dict[str, Any]:
-    """-> the body: `event`, `key`, `over` (thresholds that were passed), `incident` and `group` as the API has them."""
+    """Returns the body: `event`, `key`, `over` (thresholds that were passed), and `incident` and `group` as in the
+    API."""
     return {"event": notice.kind.value, "key": key, "over": notice.over, **notice.document}
 
 
 def sign(secret: str, seconds: str, content: bytes) -> str:
-    """-> what proves that the body is ours and of this time."""
+    """Returns the signature of the body and the time, which proves that this service sent it."""
     signed = seconds.encode() + b"." + content
     return "v1=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""企业微信 (WeCom): a robot of a group. Plain text: `<@…>` pings in its Markdown only."""
+"""企业微信 (WeCom): sends plain text to a group's robot. Plain text can mention nobody; only Markdown can."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from torchtriage.chat.sanitize import cut_bytes
 from torchtriage.chat.wording import headline
 from torchtriage.domain.notice import Notice, NoticeKind, Thread
 
-# Too often, and its own errors. All others stay until somebody acts: 93000 wrong address, 93008 and 93017 the robot is
-# not in the group, 40008 and 44004 wrong content.
+# Rate limits and WeCom's own errors, which go away. Other errors remain until someone acts: 93000 wrong URL, 93008 and
+# 93017 the robot is not in the group, 40008 and 44004 invalid content.
 _PASSING = {45009, 45033, -1, 50001, 50002}
-_WAIT = 60.0  # seconds
-_MOST = 2048  # bytes of a text
+_WAIT = 60.0  # seconds until a rate limit is over
+_MOST = 2048  # maximum bytes of a text
 
 
 class WeCom:
-    pace = 3.1  # 20 a minute
+    pace = 3.1  # WeCom allows 20 messages a minute
     hears: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, outgoing: Outgoing, url: str) -> None:
@@ -34,10 +34,10 @@ class WeCom:
 
 
 def message(notice: Notice) -> dict[str, Any]:
-    """-> the payload; where it is too long, lines are cut and the address of the page is not."""
+    """Returns the payload. If it is too long, the text is shortened; the link is always kept."""
     address = "\n" + ": ".join(links(notice)[0])
     most = max(_MOST - len(address.encode()), 16)
-    for steps in (3, 2, 1):  # whether to retry follows them
+    for steps in (3, 2, 1):  # fewer steps leave room for the retry advice, which follows them
         lines = "\n".join([f"[torchtriage] {headline(notice)}", *paragraphs(notice, steps)])
         if len(lines.encode()) <= most:
             break

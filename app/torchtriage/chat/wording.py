@@ -1,4 +1,4 @@
-"""The text of a notice, the same for every chat, in reading order; each chat formats it in its own way."""
+"""The words of a notice in reading order, the same for every chat. Each chat formats them in its own way."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from torchtriage.domain.group import GroupStatus
 from torchtriage.domain.notice import Notice, NoticeKind
 from torchtriage.domain.verdict import AnswerStep
 
-_TITLE, _NAME, _EVIDENCE, _WHAT, _SENTENCE, _COMMAND = 140, 60, 400, 420, 200, 200  # characters
+_TITLE, _NAME, _EVIDENCE, _WHAT, _SENTENCE, _COMMAND = 140, 60, 400, 420, 200, 200  # maximum characters
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """All in plain text, each in one line; empty where there is nothing to say."""
+    """The parts of a notice, as plain text of one line each. A part without content is empty."""
 
     headline: str
     what: str
-    place: str  # rank, host, time, line of code; job, user, cluster
+    place: str  # rank, host, time and line of code; job, user and cluster
     evidence: str
     steps: tuple[ToldStep, ...]
     retry: str
@@ -33,14 +33,14 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class ToldStep:
-    """One thing to do, with its number; `command` is empty where there is none, or it is too long for a chat."""
+    """One step to take, with its number. `command` is empty if there is none or if it is too long for a chat."""
 
     do: str
     command: str
 
 
 def wording(notice: Notice) -> Wording:
-    """-> the words of a notice; together less than 3000 characters."""
+    """Returns the words of a notice, fewer than 3000 characters in total."""
     screen = notice.screen
     return Wording(
         headline=headline(notice),
@@ -55,7 +55,7 @@ def wording(notice: Notice) -> Wording:
 
 
 def headline(notice: Notice) -> str:
-    """-> the cause in plain words, and why it is told."""
+    """Returns the cause in plain words, and why the notice is sent."""
     key: str = notice.kind
     over = notice.over.get(notice.kind, 0)
     words = {"title": notice.title, "count": int(over or notice.count), "hours": _hours(over)}
@@ -63,7 +63,7 @@ def headline(notice: Notice) -> str:
 
 
 def word(lang: Language, key: str, **values: object) -> str:
-    """-> the words of `key`, with `{names}` filled in."""
+    """Returns the text of `key` with its `{names}` filled in."""
     return _catalogue()[key].in_(lang).format(**values)
 
 
@@ -87,7 +87,7 @@ def _place(notice: Notice) -> str:
 
 
 def _step(number: int, step: AnswerStep) -> ToldStep:
-    """-> a step of a chat; a command that is cut would be another command."""
+    """Returns a step for a chat. A long command is left out, because a shortened one would be a different command."""
     command = plain(step.run or "", _COMMAND + 1) if "\n" not in (step.run or "").strip() else ""
     return ToldStep(f"{number}. {plain(step.do, _SENTENCE)}", command if len(command) <= _COMMAND else "")
 
