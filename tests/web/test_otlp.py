@@ -114,7 +114,7 @@ def test_protobuf_is_answered_in_protobuf(client: TestClient) -> None:
         0x12,
         len(message),
     )  # field 2 of a Status, its message of 128 bytes or more
-    assert message.decode().startswith("the body is no ExportLogsServiceRequest")
+    assert message.decode().startswith("the body is not an ExportLogsServiceRequest")
 
 
 def test_protobuf_and_json_are_read_alike(client: TestClient) -> None:

@@ -1,1 +1,1 @@
-"""HTTP: the API and the pages."""
+"""The HTTP service: the API and the pages."""

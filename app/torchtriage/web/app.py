@@ -1,4 +1,4 @@
-"""Builds the web application from settings. Importing this opens nothing; the application's start does."""
+"""Builds the web application from settings. Importing this module opens nothing; starting the application does."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ from torchtriage.web.shutdown import CutShort
 if TYPE_CHECKING:
     from torchtriage.services.oidc_provider import Provider
 
-_ASKING = 40  # threads in which requests wait for the verdict of a log that is not kept
+_ASKING = 40  # threads for requests that wait for the verdict of a log that is not stored
 
 
 def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
-    """-> the whole web application; its start opens the service, or takes one that is open, and its end closes it.
+    """Returns the web application. Its start opens the service, or uses `opened`, and its end closes it.
 
-    Raises MissingExtra where a setting needs a library that is not installed.
+    Raises MissingExtra if a setting needs a library that is not installed.
     """
     provider = _provider(settings)
     if settings.slack_signing_secret:
@@ -97,8 +97,8 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
         await to_thread.run_sync(outbox_worker.stop)
         await to_thread.run_sync(close_service, service)
 
-    # No page of Swagger UI or ReDoc: both load scripts from elsewhere. No redirects to addresses without a slash at the
-    # end: they would lead to whatever Host a request names.
+    # There are no pages of Swagger UI or ReDoc, because both load scripts from other sites. There are no redirects for
+    # a trailing slash, because they would lead to any host that a request names.
     app = _Guarded(
         settings.trusted_proxies,
         title="torchtriage",
@@ -116,10 +116,10 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
 
 @cache
 def _routes() -> list[BaseRoute]:
-    """-> the routes of all parts, once for all applications of a process: FastAPI makes the forms of what a route takes
-    and answers when it is first asked for, which takes a fifth of a second for all."""
+    """Returns the routes of all parts. All applications of a process share them, because FastAPI takes a fifth of a
+    second to build the models of their parameters and answers."""
     every = APIRouter()
-    every.routes.append(incidents.SubmitRoute())  # before FastAPI's own, below
+    every.routes.append(incidents.SubmitRoute())  # must come before FastAPI's own route, below
     for part in (
         incidents,
         otlp,
@@ -151,7 +151,7 @@ def _provider(settings: Settings) -> Provider | None:
 
 
 class _Guarded(FastAPI):
-    """FastAPI's own middlewares stand inside what answers errors; ours has to see those answers too."""
+    """Adds middlewares outside FastAPI's error handling, so that they see error answers too."""
 
     def __init__(self, trusted_proxies: tuple[str, ...], **described: Any) -> None:
         self._trusted_proxies = list(trusted_proxies)
@@ -159,5 +159,5 @@ class _Guarded(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         inner = RequestLog(SecurityHeaders(CutShort(HeadAsGet(BodyLimit(super().build_middleware_stack())))))
-        # uvicorn's, but of the settings' proxies: uvicorn itself would believe any process of this machine.
+        # uvicorn's middleware, with the proxies of the settings; uvicorn itself would trust every local process
         return cast(ASGIApp, ProxyHeadersMiddleware(cast(Any, inner), self._trusted_proxies))

@@ -1,4 +1,4 @@
-"""Authenticates callers: a token in the header or a login's cookie in, a Caller out."""
+"""Authenticates callers by a token in a header or by the cookie of a login."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from torchtriage.web.rate_limits import RateLimit
 from torchtriage.web.security import refuse_foreign_name
 
 COOKIE = "torchtriage_session"
-# Says in the OpenAPI document how to be let in; the check itself is below.
+# Documents the authentication in OpenAPI; the check itself is below.
 _bearer = HTTPBearer(auto_error=False, description="A token of `torchtriage token create`")
 
 
 class Unauthorized(BadInput):
-    """There is no valid token."""
+    """The request has no valid token."""
 
     status = 401
     code = "unauthorized"
 
 
 class Forbidden(BadInput):
-    """The token does not allow this."""
+    """The token does not allow this request."""
 
     status = 403
     code = "forbidden"
 
 
 def secret_of(request: Request) -> str | None:
-    """-> the secret that a request shows: of the header, else of the cookie. As a password it comes from programs that
-    take no header, but an address with a name and a password in it."""
+    """Returns the secret of a request, from the Authorization header or else the cookie. Basic authentication, with the
+    secret as the password, is for programs that can set only a URL."""
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer" and secret.strip():
         return secret.strip()
@@ -50,10 +50,10 @@ def secret_of(request: Request) -> str | None:
 
 
 def needs(scope: Scope) -> Callable[..., Coroutine[Any, Any, Caller]]:
-    """-> a dependency that gives the Caller. Raises Unauthorized, Forbidden, TooMany."""
+    """Returns a dependency that provides the Caller. It raises Unauthorized, Forbidden or TooMany."""
 
     async def find(request: Request, _: Annotated[Any, Depends(_bearer)] = None) -> Caller:
-        known: Caller | None = getattr(request.state, "caller", None)  # where a route asks for two rights
+        known: Caller | None = getattr(request.state, "caller", None)  # set already if a route requires two scopes
         caller = known or await _admitted(request)
         if not caller.may(scope):
             raise Forbidden(f"the token of {caller.name} lacks the scope {scope}", scope=scope)
@@ -63,7 +63,7 @@ def needs(scope: Scope) -> Callable[..., Coroutine[Any, Any, Caller]]:
 
 
 async def _admitted(request: Request) -> Caller:
-    """-> who asks, noted for the line about the request, and counted."""
+    """Returns the caller, counts the request, and stores the caller for the request log."""
     service = cast(Service, request.app.state.service)
     limit, address = rate_limit(request)
     if service.settings.auth == "none":
@@ -81,7 +81,7 @@ async def _admitted(request: Request) -> Caller:
 
 
 def rate_limit(request: Request) -> tuple[RateLimit, str]:
-    """-> what counts, and the address that it counts a request by."""
+    """Returns the rate limit and the client address under which it counts the request."""
     return cast(RateLimit, request.app.state.rate_limit), request.client.host if request.client else ""
 
 

@@ -1,4 +1,4 @@
-"""/client.py: the client as one file, for anyone who can reach the service."""
+"""/client.py: serves the client as one file, without authentication."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TAG = f'"{hashlib.sha256(_SOURCE).hexdigest()[:32]}"'
     response_class=Response,
     responses={
         200: {"content": {"text/x-python": {"schema": {"type": "string"}}}},
-        304: {"description": "It is the one whose ETag was sent as If-None-Match"},
+        304: {"description": "The client did not change since the ETag in If-None-Match"},
         **error_responses(guarded=False),
     },
 )

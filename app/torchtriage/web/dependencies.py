@@ -1,4 +1,5 @@
-"""What routes depend on. Only what waits for something is not `async`: it takes a thread, which costs more."""
+"""Dependencies of routes. They are `async` unless they block, because FastAPI runs others in a thread, which costs
+more."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ NamedLogsDep = Annotated[NamedLogs, Depends(_named_logs)]
 
 
 def search_index(state: State, service: Service) -> SearchIndex:
-    """-> the index of the knowledge base, made once for each: it takes a second where the user's cache has none yet."""
+    """Returns the search index of the knowledge base. Builds it once per knowledge base, which takes a second if it is
+    not in the user's cache."""
     knowledge = service.knowledge
     if getattr(state, "search_index_of", None) is not knowledge:
         state.search_index, state.search_index_of = load_index(knowledge, cache_folder()), knowledge

@@ -1,4 +1,4 @@
-"""Errors as HTTP: an exception in, a status and `{"error": {"code", "message", "detail"}}` out."""
+"""Turns exceptions into HTTP answers: a status and `{"error": {"code", "message", "detail"}}`."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ class ErrorForm(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """What every answer of status 400 and above holds."""
+    """The body of every answer with status 400 or above."""
 
     error: ErrorForm
 
 
 class UnsupportedBody(BadInput):
-    """The body is in a form that is not taken."""
+    """The format of the body is not supported."""
 
     status = 415
     code = "unsupported_body"
 
 
 class TooSlow(BadInput):
-    """The sender stopped sending."""
+    """The client stopped sending, or sent too slowly."""
 
     status = 408
     code = "too_slow"
 
 
 class Busy(TriageError):
-    """So much is being taken in that this is not; later it can be."""
+    """The service is receiving too many other logs. A later try may succeed."""
 
     status = 503
     code = "busy"
 
 
 class Stopping(TriageError):
-    """The server stops before the request is answered; another, or the same when it runs again, can do it."""
+    """The server stops before it can answer. Another server, or this one after its restart, can answer."""
 
     status = 503
     code = "stopping"
@@ -65,10 +65,8 @@ class Stopping(TriageError):
 
 
 def error_responses(*statuses: int, guarded: bool = True) -> dict[int | str, dict[str, Any]]:
-    """-> what a route says in the OpenAPI document about the errors it can give; 500 and 503 any can.
-
-    A `guarded` one asks for a token where the service wants tokens.
-    """
+    """Returns the errors that a route can give, for the OpenAPI document. Every route can give 500 and 503. A `guarded`
+    route requires a token if the service uses tokens."""
     every = sorted({*statuses, *((401, 403, 429) if guarded else ()), 500, 503})
     return {status: {"model": ErrorBody, "description": HTTPStatus(status).phrase} for status in every}
 
@@ -84,7 +82,7 @@ def add_handlers(app: FastAPI) -> None:
 def _known(request: Request, error: Exception) -> Response:
     error = cast(TriageError, error)
     headers = _headers(error)
-    if error.status == HTTPStatus.SERVICE_UNAVAILABLE:  # it passes, and says itself what is away
+    if error.status == HTTPStatus.SERVICE_UNAVAILABLE:  # temporary; the message names what is not available
         log.warning("%s %s: %s", request.method, request.url.path, _with_reason(error))
     elif error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("%s %s: %s", request.method, request.url.path, error.message, exc_info=error)
@@ -92,7 +90,7 @@ def _known(request: Request, error: Exception) -> Response:
 
 
 def _with_reason(error: TriageError) -> str:
-    """-> what it tells, and what the system told it, in one line."""
+    """Returns the message and its cause, in one line."""
     reason = str(getattr(error.__cause__, "orig", None) or error.__cause__ or "").strip().split("\n")[0]
     return f"{error.message} ({reason})" if reason else error.message
 
@@ -132,7 +130,7 @@ def _gone(request: Request, _: Exception) -> Response:
 
 
 def _unknown(_: Request, __: Exception) -> Response:
-    # The web server logs the traceback.
+    # The server logs the traceback.
     return _answer(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", "internal error; see the service's log")
 
 

@@ -1,4 +1,4 @@
-"""HEAD: what GET would answer, without its body. Balancers and link previews ask so."""
+"""Answers HEAD requests, which load balancers and link previews send: like GET, without the body."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class HeadAsGet:
-    """Middleware: routes know GET only."""
+    """Middleware that turns HEAD into GET, because routes handle only GET."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

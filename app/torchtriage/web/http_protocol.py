@@ -1,6 +1,5 @@
-"""HTTP/1.1 as uvicorn speaks it, for senders of any kind: the head of a request has a limit and a time, and who closes
-the own side after it gets an answer.
-"""
+"""uvicorn's HTTP/1.1 protocol with limits for the size and the time of a request's head. A client that closes its
+sending side still gets its answer."""
 
 from __future__ import annotations
 
@@ -9,17 +8,17 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-_LONGEST_HEAD = 64 << 10  # bytes of the request line and headers; one more chunk of the network can come along
+_LONGEST_HEAD = 64 << 10  # maximum bytes of the request line and headers, except for the rest of one network chunk
 
 
 class BoundedHead(HttpToolsProtocol):
-    """Refuses what would fill the memory with headers, or hold a connection by never ending them."""
+    """Refuses a head that would fill the memory, and one that never ends."""
 
-    seconds = 30.0  # in which the whole head of a request must have come
+    seconds = 30.0  # time limit for the whole head of a request
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._head = 0  # bytes of it so far
+        self._head = 0  # bytes of the head so far
         self._reading_head = True
         self._deadline: asyncio.TimerHandle | None = None
 
@@ -42,7 +41,7 @@ class BoundedHead(HttpToolsProtocol):
                 self._wait()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """-> whether the connection stays open: it does until who sends no more has every answer."""
+        """Returns whether the connection stays open: until a client that sends no more has its answer."""
         self._stop_waiting()
         last: RequestResponseCycle | None = self.cycle
         if last is None or last.response_complete or last.more_body:
@@ -71,7 +70,7 @@ class BoundedHead(HttpToolsProtocol):
         if self._head:
             self._refuse(408)
         else:
-            self.transport.close()  # it said nothing: a browser opens such connections, to be quick later
+            self.transport.close()  # the client sent nothing; browsers open such connections in advance
 
     def _refuse(self, status: int) -> None:
         self._stop_waiting()

@@ -1,4 +1,4 @@
-"""The brief of an incident in the reader's language, for the API, the pages and agents."""
+"""Provides the brief of an incident to the API, the pages and agents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torchtriage.services.service import Service
 
 
 class MarkdownAnswer(Response):
-    """Markdown that can be made of any text."""
+    """A Markdown answer. Characters that UTF-8 cannot encode become question marks."""
 
     media_type = "text/markdown"
 
@@ -22,5 +22,5 @@ class MarkdownAnswer(Response):
 
 
 def brief_of(service: Service, incident_id: str, lang: Language, tokens: int = TOKENS) -> Brief:
-    """Raises NotFound, NotTriaged, DamagedLog, StorageUnavailable."""
+    """Returns the brief of an incident. Raises NotFound, NotTriaged, DamagedLog or StorageUnavailable."""
     return incident_brief(service, read_incident(service, incident_id), lang, tokens)

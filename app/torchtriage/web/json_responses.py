@@ -1,4 +1,4 @@
-"""JSON answers."""
+"""JSON answers that any text can be part of."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 
 class Answer(Response):
-    """JSON that can be made of any text: a lone half of a character pair becomes a question mark."""
+    """A JSON answer. Characters that UTF-8 cannot encode (unpaired surrogates) become question marks."""
 
     media_type = "application/json"
 

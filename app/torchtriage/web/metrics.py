@@ -1,4 +1,4 @@
-"""`/metrics` for Prometheus; figures that all processes share come from the database."""
+"""`/metrics` for Prometheus. Metrics that all processes share are read from the database."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def metrics(service: ServiceDep, _: Reader) -> Response:
 
 
 class _Queue(Collector):
-    """How much waits for its triage, and for how long."""
+    """How many incidents wait for their triage, and for how long."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -42,19 +42,21 @@ class _Queue(Collector):
         with self._service.database.reading() as session:
             depth, oldest = incidents.queued(session)
         age = (datetime.now(UTC) - oldest).total_seconds() if oldest else 0
-        yield GaugeMetricFamily("torchtriage_queue_depth", "Incidents that wait for their triage or are in it", depth)
-        yield GaugeMetricFamily("torchtriage_queue_age_seconds", "How long the oldest of them waits", max(age, 0))
+        yield GaugeMetricFamily("torchtriage_queue_depth", "Incidents whose triage is waiting or running", depth)
+        yield GaugeMetricFamily("torchtriage_queue_age_seconds", "Age of the oldest of these incidents", max(age, 0))
 
 
 class _Outbox(Collector):
-    """Messages to send and failed ones, by channel."""
+    """Counts messages by channel and state."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         family = GaugeMetricFamily(
-            "torchtriage_outbox", "Notices that wait, are ready, were sent or failed", labels=["channel", "state"]
+            "torchtriage_outbox",
+            "Notices by channel and state (waiting, ready, sent, failed)",
+            labels=["channel", "state"],
         )
         for (channel, state), count in sorted(count_outbox(self._service).items()):
             family.add_metric([channel, state], count)

@@ -15,13 +15,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from torchtriage.domain.access import ANYONE, Caller
 from torchtriage.errors import BadInput
 
-_LARGEST_FORM = 2 << 20  # bytes of a body that is no log
-# Where logs are taken, and counted as they come.
+_LARGEST_FORM = 2 << 20  # maximum bytes of a body that is not a log
+# Paths that accept logs, which have limits of their own.
 _LOGS = frozenset({"/", "/api/v1/incidents", "/api/v1/triage", "/api/v1/decision", "/v1/logs", "/mcp"})
 
 
 class BodyLimit:
-    """Middleware: other bodies than logs are read into memory, and before anybody knows whose they are."""
+    """Middleware that limits bodies that are not logs, because they are read into memory before authentication."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -44,16 +44,17 @@ class BodyLimit:
 
 
 class TooMany(BadInput):
-    """The caller asked more often than the settings allow."""
+    """The caller exceeded a rate limit."""
 
     status = 429
     code = "too_many_requests"
 
 
 class RateLimit:
-    """Counts requests by token, or by address where no valid one is shown, and the wrong logins of an address.
+    """Counts requests per token, or per address without a valid token, and failed logins per address.
 
-    Both rates are texts such as `600/minute`; an empty `allowed` counts no requests. Safe to use from several threads.
+    Both rates are texts such as `600/minute`. If `allowed` is empty, requests are not counted. Safe to use from several
+    threads.
     """
 
     def __init__(self, allowed: str, wrong_logins: str) -> None:
@@ -62,7 +63,7 @@ class RateLimit:
         self._window = MovingWindowRateLimiter(MemoryStorage())
 
     def count(self, caller: Caller | None, address: str) -> None:
-        """Counts a request; `caller` is None where nobody is known. Raises TooMany, with the seconds to wait in
+        """Counts a request; `caller` is None if it is not authenticated. Raises TooMany, with the seconds to wait in
         `detail`."""
         if self._allowed is None:
             return
@@ -73,13 +74,13 @@ class RateLimit:
             raise TooMany(f"more than {self._allowed} from {who}; wait {wait} s", retry_after=wait)
 
     def before_login(self, address: str) -> None:
-        """Raises TooMany where as many logins from this address were wrong as may be: what it shows is not looked at.
-        A right one from another address is not concerned."""
+        """Raises TooMany if this address reached the limit of failed logins; the secret is not checked then. Logins
+        from other addresses still work."""
         if not self._window.test(self._wrong_logins, "login", _sender(address)):
             raise self._too_many_wrong(address)
 
     def wrong_login(self, address: str) -> None:
-        """Counts one. Raises TooMany where it is one too many, of several that came at the same moment."""
+        """Counts a failed login. Raises TooMany if it exceeds the limit, which concurrent logins can do."""
         if not self._window.hit(self._wrong_logins, "login", _sender(address)):
             raise self._too_many_wrong(address)
 
@@ -92,7 +93,8 @@ class RateLimit:
 
 
 def _sender(address: str) -> str:
-    """-> what counts as one sender: of IPv6 the network, as anyone who has one address there has 2^64 of them."""
+    """Returns what counts as one sender: the address, or for IPv6 its /64 network, because one host can use all its
+    addresses."""
     try:
         known = ip_address(address)
     except ValueError:

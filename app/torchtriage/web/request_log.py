@@ -17,12 +17,12 @@ HEADER = "X-Request-Id"
 _RAW_HEADER = HEADER.lower().encode()
 _SANE = lazy_regex(r"[A-Za-z0-9._=+/-]{1,128}")
 _LONGEST_PATH = 300
-_CLOSED = 499  # what proxies write where the sender went away before there was an answer
+_CLOSED = 499  # the status that proxies log if the client disconnected before the answer
 
 
 class RequestLog:
-    """Middleware around everything else: the id of the caller's choice, where it is sane, else one of ours, is in
-    all lines that are written for the request and in its answer's header."""
+    """The outermost middleware. The id comes from the client if it is valid, and is otherwise generated. It is in all
+    log lines of the request and in a header of the answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -33,10 +33,10 @@ class RequestLog:
             return
         given = Headers(scope=scope).get(HEADER, "")
         request_id = given if _SANE.fullmatch(given) else uuid.uuid4().hex
-        # Not taken back at the end: the web server reports an error after that, in this same context.
+        # Not reset at the end, because the web server reports an error after that, in the same context.
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
-        scope.setdefault("state", {})  # here, as routing works on a copy of the scope, but with this same state
+        scope.setdefault("state", {})  # set here, because routing copies the scope but keeps this state object
         began, status = time.perf_counter(), _CLOSED
 
         async def sending(message: Message) -> None:
@@ -58,7 +58,7 @@ def _tell(scope: Scope, status: int, seconds: float) -> None:
         "request",
         extra={
             "method": scope["method"],
-            "path": scope["path"][:_LONGEST_PATH],  # without its query, in which people search for what they like
+            "path": scope["path"][:_LONGEST_PATH],  # without the query, which may contain private search words
             "status": status,
             "ms": round(seconds * 1000, 1),
             "caller": caller.name if caller else None,

@@ -1,4 +1,5 @@
-"""Protection against other sites and foreign text: response headers, and which browser requests may change anything."""
+"""Protects browsers against other sites and malicious text: security headers, and checks of which requests may change
+data."""
 
 from __future__ import annotations
 
@@ -40,14 +41,14 @@ _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class CrossSite(BadInput):
-    """A page of another site made a browser send this."""
+    """A page of another site made a browser send this request."""
 
     status = 403
     code = "cross_site"
 
 
 class SecurityHeaders:
-    """Middleware: every answer that does not set one of the headers itself gets it."""
+    """Middleware that adds security headers to every answer that does not set them itself."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -63,11 +64,11 @@ class SecurityHeaders:
 
 
 def refuse_foreign_name(request: Request, public_url: str) -> None:
-    """Raises CrossSite where a browser believes that we are another site: its page made its own name lead here, to read
-    what is open to this machine only. Addresses, names without a dot and the one in the settings can't be such a name.
-    """
+    """Raises CrossSite if the Host header is the name of another site (DNS rebinding). A page could make its own name
+    resolve to this service, to read what is open to this machine only. IP addresses, names without a dot and the name
+    in the settings are allowed."""
     if _ADDRESSES.fullmatch(request.headers.get("host", "")):
-        return  # most programs ask so; to take a whole URL apart takes longer
+        return  # most programs use such a host; parsing the whole URL takes longer
     name = request.url.hostname or ""
     if "." not in name or name.endswith(".localhost") or name == urlsplit(public_url).hostname:
         return
@@ -78,8 +79,8 @@ def refuse_foreign_name(request: Request, public_url: str) -> None:
 
 
 async def refuse_cross_site(request: Request) -> None:
-    """Raises CrossSite for a change that another site's page asks for. Programs, which send neither header, and reading
-    are let through."""
+    """Raises CrossSite if a page of another site requests a change. Allows reading, and programs, which send neither
+    header."""
     if request.method in _READING:
         return
     site = request.headers.get("sec-fetch-site")

@@ -1,4 +1,4 @@
-"""Requests interrupted by a shutdown get an answer that asks the sender to send them again."""
+"""Answers requests that a shutdown interrupts, so that the client sends them again."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from torchtriage.web.errors import RETRY_AFTER, Stopping
 from torchtriage.web.json_responses import Answer
 
-_DRAINING = 2  # seconds for which is read on: an answer is lost where the connection is closed on what was not read
+_DRAINING = 2  # seconds to continue reading; closing the connection with unread data would lose the answer
 
 
 class CutShort:
-    """Middleware. The server cancels what it can't wait for, and would say no more than "Internal Server Error"."""
+    """Middleware for requests that the server cancels at shutdown. Without it they would get only "Internal Server
+    Error"."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,5 @@
-"""/slack/commands, /slack/interactions and /slack/events: signed requests of Slack's in, first answers out."""
+"""/slack/commands, /slack/interactions and /slack/events: verifies Slack's signed requests and returns the immediate
+answers."""
 
 from __future__ import annotations
 
@@ -20,16 +21,16 @@ from torchtriage.web.errors import error_responses
 from torchtriage.web.json_responses import Answer
 
 router = APIRouter(prefix="/slack", tags=["slack"])
-_LARGEST = 1 << 20  # bytes; what Slack sends is far smaller
+_LARGEST = 1 << 20  # bytes; requests of Slack are far smaller
 _ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "What Slack shows at once, or nothing", "content": {"application/json": {}}},
+    200: {"description": "What Slack shows immediately, or nothing", "content": {"application/json": {}}},
     **error_responses(400, 401, 404, 413, guarded=False),
 }
 Handle = Callable[[Service, str, Any], Said]
 
 
 class BadSignature(BadInput):
-    """This was not signed by Slack, or too long ago."""
+    """The request was not signed by Slack, or is too old."""
 
     status = 401
     code = "bad_signature"
@@ -73,16 +74,19 @@ async def _body(request: Request) -> bytes:
 
 
 def _checked(request: Request, secret: str, body: bytes) -> str:
-    """-> the signature, over the body as it came. Raises NotFound without a secret, BadSignature."""
+    """Returns the signature after verifying it over the raw body. Raises NotFound if no secret is set, or
+    BadSignature."""
     if not secret:
         raise NotFound("Slack is not configured: TRIAGE_SLACK_SIGNING_SECRET is not set")
-    from slack_sdk.signature import SignatureVerifier  # here, as the routes are there without the extra `slack`
+    from slack_sdk.signature import (
+        SignatureVerifier,
+    )  # imported here, because the routes also exist without the extra `slack`
 
     time = request.headers.get("x-slack-request-timestamp", "")
     signature = request.headers.get("x-slack-signature", "")
     try:
         valid = time.isascii() and time.isdecimal() and SignatureVerifier(secret).is_valid(body, time, signature)
-    except (ValueError, TypeError, OverflowError):  # no UTF-8; a signature that is no text of ours; a time that is none
+    except (ValueError, TypeError, OverflowError):  # body not UTF-8, or invalid signature or time
         valid = False
     if not valid:
         raise BadSignature("the Slack signature is invalid, or older than five minutes")

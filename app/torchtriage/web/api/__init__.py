@@ -1,1 +1,1 @@
-"""The API, /api/v1, and what machines ask of the service itself."""
+"""The API under /api/v1, and endpoints for other programs, such as health checks."""

@@ -1,6 +1,6 @@
-"""`/logs`: the request form of the attribution service of NVIDIA's resiliency extension, answered with our decisions.
+"""`/logs`: the interface of the attribution service in NVIDIA's resiliency extension, answered with our decisions.
 
-`ft_launcher --ft-attribution-endpoint http://HOST:PORT` asks here; docs/nvrx.md.
+`ft_launcher --ft-attribution-endpoint http://HOST:PORT` calls it. See docs/nvrx.md.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from torchtriage.web.json_responses import Answer
 router = APIRouter(tags=["launcher"])
 
 _SOURCE = "torchtriage"
-_WAIT = 50  # seconds: its client gives up after 60
+_WAIT = 50  # seconds; NVIDIA's client gives up after 60
 _Path = Annotated[str, Field(min_length=1, max_length=4096)]
 _Word = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
 class LogBody(BaseModel):
-    """A log that a launcher writes. `analysis_intent` `terminal`: the attempt has ended."""
+    """A log that a launcher writes. `analysis_intent` `terminal` means that the attempt has ended."""
 
     log_path: _Path
     user: _Word | None = None
@@ -44,7 +44,7 @@ class LogBody(BaseModel):
 
 
 class SubmittedForm(BaseModel):
-    """`mode` is `PENDING` while there is no such file."""
+    """`mode` is `PENDING` while the file does not exist."""
 
     submitted: bool
     normalized_path: str
@@ -55,7 +55,7 @@ class SubmittedForm(BaseModel):
 
 
 class RecommendationForm(BaseModel):
-    """`UNKNOWN` is nothing to act on: a dry run, or a decision to wait."""
+    """`UNKNOWN` means that the launcher must do nothing: a dry run, or a decision to wait."""
 
     action: Literal["STOP", "RESTART", "CONTINUE", "UNKNOWN"]
     reason: str
@@ -63,7 +63,7 @@ class RecommendationForm(BaseModel):
 
 
 class ResultForm(BaseModel):
-    """`result.decision` is the decision as POST /api/v1/decision answers it; null until `status` is `completed`."""
+    """`result.decision` is the decision in the form of POST /api/v1/decision; null until `status` is `completed`."""
 
     status: Literal["completed", "in_flight", "pending"]
     recommendation: RecommendationForm
@@ -74,7 +74,8 @@ class ResultForm(BaseModel):
 
 @router.post("/logs", responses={200: {"model": SubmittedForm}, **error_responses(400, 403, 404, 413, 422)})
 async def submit(body: LogBody, service: ServiceDep, logs: NamedLogsDep, caller: Submitter, _: Reader) -> Response:
-    """Name a log that NVIDIA's launcher writes, by its path on a file system that this service sees too."""
+    """Submit the path of a log that NVIDIA's launcher writes. The log must be on a file system that this service can
+    read."""
     path = await to_thread.run_sync(checked, service, body.log_path)
     logs.put(Named(path, body.user or None, body.job_id or None, body.cycle_id))
     there = await to_thread.run_sync(path.is_file)
@@ -95,7 +96,7 @@ async def result(
     file: Annotated[_Path | None, Query(description="Not used: one log is one attempt")] = None,
     wait: Annotated[bool, Query(description="Whether to wait for the decision")] = True,
 ) -> Response:
-    """Decide what NVIDIA's launcher is to do after a failed attempt."""
+    """Decide what NVIDIA's launcher must do after a failed attempt."""
     path = await to_thread.run_sync(checked, service, log_path)
     taking = await to_thread.run_sync(logs.take, service, path) if wait else logs.taken(path)
     if taking is None:
@@ -116,7 +117,7 @@ def _completed(service: Service, incident: Incident, by: str, wl_restart: int) -
     return _answer("completed", action, reason, wl_restart) | {
         "result": {
             "module": _SOURCE,
-            # Older launchers look at the state alone, which has no word for what is nothing to act on.
+            # Older launchers read only the state, which has no value for "do nothing".
             "state": action if action in ("STOP", "RESTART") else "CONTINUE",
             "result_id": f"{service.settings.base_url}/incidents/{incident.id}",
             "result": [],

@@ -1,4 +1,4 @@
-"""/api/v1/changes"""
+"""/api/v1/changes: the audit log."""
 
 from __future__ import annotations
 

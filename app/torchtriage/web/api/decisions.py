@@ -1,4 +1,4 @@
-"""/api/v1/decision and /api/v1/decisions"""
+"""/api/v1/decision and /api/v1/decisions: what to do about failed attempts, and how earlier decisions turned out."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ from torchtriage.web.json_responses import Answer
 router = APIRouter(prefix="/api/v1", tags=["decisions"])
 
 _JSON = "application/json"
-_LARGEST = 2 << 20  # bytes of a body in JSON
+_LARGEST = 2 << 20  # maximum bytes of a JSON body
 
 
 def _inlined(schema: Any, named: dict[str, Any]) -> Any:
-    """-> the schema with what it refers to in place: the document knows no names but those of FastAPI's models."""
+    """Returns the schema with its `$ref`s replaced, because the OpenAPI document contains only the schemas of FastAPI's
+    own models."""
     if isinstance(schema, list):
         return [_inlined(one, named) for one in schema]
     if not isinstance(schema, dict):
@@ -50,8 +51,7 @@ _SCHEMA = DecideBody.model_json_schema()
 _BODY: dict[str, Any] = {
     "requestBody": BODY["requestBody"]
     | {
-        "description": "The log, as for POST /api/v1/incidents, which it is stored as; or, in JSON, the incident that "
-        "it already is.",
+        "description": "The log, which is stored as by POST /api/v1/incidents; or, in JSON, the id of an incident.",
         "content": {**BODY["requestBody"]["content"], _JSON: {"schema": _inlined(_SCHEMA, _SCHEMA["$defs"])}},
     }
 }
@@ -71,8 +71,8 @@ async def decide(
     _: Reader,
 ) -> Response:
     """Decide what to do about a failed attempt: stop, restart, restart-excluding, restart-from-checkpoint or wait. The
-    decision is kept, and graded when the next attempt of the job is known. 409 while the log has no verdict: ask again
-    with the incident that `detail` names."""
+    decision is stored, and graded when the next attempt of the job is known. Answers 409 while the log has no verdict;
+    ask again with the incident in `detail`."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() == _JSON:
         asked = _checked(await _json_body(request))
         incident = await to_thread.run_sync(incidents.read_incident, service, asked.incident)
@@ -106,7 +106,7 @@ def _told(service: Service, query: DecisionsQuery, record: DecisionRecord) -> di
 
 
 async def _json_body(request: Request) -> Any:
-    """Raises LogTooLarge, RequestValidationError, ClientDisconnect."""
+    """Reads a JSON body. Raises LogTooLarge, RequestValidationError or ClientDisconnect."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -115,11 +115,11 @@ async def _json_body(request: Request) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise RequestValidationError([{"loc": ("body",), "msg": f"no JSON: {error}", "type": "json"}]) from None
+        raise RequestValidationError([{"loc": ("body",), "msg": f"not valid JSON: {error}", "type": "json"}]) from None
 
 
 def _checked(given: Any) -> DecideBody:
-    """Raises RequestValidationError."""
+    """Validates a body. Raises RequestValidationError."""
     try:
         return DecideBody.model_validate(given)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""/api/v1/drafts"""
+"""/api/v1/drafts: drafts of entries."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class StepBody(BaseModel):
 
 
 class DraftBody(BaseModel):
-    """An entry of one case, whole or not; the keys are those of an entry's file."""
+    """An entry of one case, complete or not. The keys are those of an entry's file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -58,7 +58,9 @@ class DraftBody(BaseModel):
 
 
 class NewDraftBody(DraftBody):
-    incident: Annotated[str | None, Field(max_length=20, description="The incident that it was drafted from")] = None
+    incident: Annotated[str | None, Field(max_length=20, description="The incident from which the draft was made")] = (
+        None
+    )
 
 
 class ChangedDraftBody(DraftBody):
@@ -82,8 +84,8 @@ class CheckQuery(BaseModel):
 
 
 class ProblemForm(BaseModel):
-    """`field` is a key of the draft, or `step1_en`, `step1_zh`, `step1_run` and so on. A `warning` keeps it from
-    nothing."""
+    """`field` is a key of the draft, or `step1_en`, `step1_zh`, `step1_run` and so on. A `warning` does not prevent
+    approval."""
 
     field: str
     message: str
@@ -91,8 +93,8 @@ class ProblemForm(BaseModel):
 
 
 class CheckForm(BaseModel):
-    """`says` and `steps` are what the draft says about its example; null and empty where it does not speak of it.
-    `known` are the slots that the example fills."""
+    """`says` and `steps` are the draft's answer to its example; null and empty if the draft does not match it. `known`
+    are the slots that the example fills."""
 
     problems: list[ProblemForm]
     says: Text | None
@@ -112,7 +114,7 @@ class DraftsForm(BaseModel):
 
 @router.get("", responses={200: {"model": DraftsForm}, **error_responses(422)})
 def list_drafts(service: ServiceDep, _: Reader) -> Response:
-    """List all drafts of entries, the one that was changed last first."""
+    """List all drafts of entries, latest change first."""
     return Answer({"items": list(map(fields_form, drafts.list_drafts(service))), "next": None})
 
 
@@ -120,14 +122,14 @@ def list_drafts(service: ServiceDep, _: Reader) -> Response:
     "", status_code=201, responses={201: {"model": CheckedDraftForm}, **error_responses(400, 404, 409, 413, 422)}
 )
 def create_draft(body: NewDraftBody, service: ServiceDep, caller: Writer) -> Response:
-    """Keep a new draft, whatever is wrong with it; `problems` says what is."""
+    """Store a new draft, even if it has problems; `problems` lists them."""
     stored, checked = drafts.create_draft(service, body.draft(), body.incident, caller.name)
     return Answer(_told(stored, checked), 201, {"Location": f"/api/v1/drafts/{stored.id}"})
 
 
 @router.post("/check", responses={200: {"model": CheckForm}, **error_responses(413, 422)})
 def check_draft(body: DraftBody, query: Annotated[CheckQuery, Query()], service: ServiceDep, _: Writer) -> Response:
-    """Check a draft by the rules of `torchtriage kb check`, each problem at its field. Nothing is kept."""
+    """Check a draft by the rules of `torchtriage kb check`. Each problem names its field. Nothing is stored."""
     checked = drafts.check(service, body.draft(), query.whole)
     return Answer(fields_form(checked) | {"problems": _problems(checked, query.lang)})
 
@@ -140,15 +142,15 @@ def read_draft(draft: str, service: ServiceDep, _: Reader) -> Response:
 
 @router.put("/{draft}", responses={200: {"model": CheckedDraftForm}, **error_responses(400, 404, 409, 413, 422)})
 def change_draft(draft: str, body: ChangedDraftBody, service: ServiceDep, caller: Writer) -> Response:
-    """Change a draft. Refused with 409 where somebody else changed it after `revision`."""
+    """Change a draft. Answers 409 if somebody else changed it after `revision`."""
     stored, checked = drafts.change_draft(service, draft, body.revision, body.draft(), caller.name)
     return Answer(_told(stored, checked))
 
 
 @router.put("/{draft}/state", responses={200: {"model": DraftForm}, **error_responses(400, 404, 409, 422)})
 def move_draft(draft: str, body: StateBody, service: ServiceDep, caller: Writer) -> Response:
-    """Track a draft (it counts the new incidents that show it, and says nothing), approve it (it is in use like any
-    other entry), or take it back. Where there are accounts, somebody else than who wrote it must approve it."""
+    """Track a draft (it counts new incidents that match it, and gives no answers), approve it (it is used like any
+    other entry), or take it back. If logins are required, somebody other than its author must approve it."""
     return Answer(fields_form(draft_approval.move_draft(service, draft, body.revision, body.state, caller.name)))
 
 
@@ -158,21 +160,21 @@ def move_draft(draft: str, body: StateBody, service: ServiceDep, caller: Writer)
     responses={202: {"model": BackTestForm}, **error_responses(400, 404, 409, 422)},
 )
 def start_back_test(draft: str, service: ServiceDep, back_tests: BackTestsDep, caller: Writer) -> Response:
-    """Begin to run a draft over the stored incidents, one at a time. `GET` says how far it is and what it found."""
+    """Start running a draft on the stored incidents, one at a time. `GET` returns the progress and the results."""
     back_tests.start(draft, caller.name)
     return Answer(fields_form(back_tests.progress(draft)), 202)
 
 
 @router.get("/{draft}/back-test", responses={200: {"model": BackTestForm}, **error_responses(404, 422)})
 def read_back_test(draft: str, service: ServiceDep, back_tests: BackTestsDep, _: Reader) -> Response:
-    """Read how far a draft's back-test is, and what it found."""
+    """Read the progress and the results of a draft's back-test."""
     drafts.read_draft(service, draft)
     return Answer(fields_form(back_tests.progress(draft)))
 
 
 @router.delete("/{draft}/back-test", status_code=204, responses=error_responses(404, 422))
 def cancel_back_test(draft: str, service: ServiceDep, back_tests: BackTestsDep, _: Writer) -> Response:
-    """Cancel a draft's back-test. What it found by then can still be read."""
+    """Cancel a draft's back-test. Its results so far can still be read."""
     drafts.read_draft(service, draft)
     back_tests.cancel(draft)
     return Response(status_code=204)

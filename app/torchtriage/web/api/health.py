@@ -1,4 +1,4 @@
-"""/healthz and /readyz"""
+"""/healthz and /readyz: liveness and readiness probes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from torchtriage.web.errors import error_responses
 from torchtriage.web.json_responses import Answer
 
 router = APIRouter(tags=["health"])
-_PATIENCE = 2.5  # seconds; who asks waits three, as deploy/kubernetes says
+_PATIENCE = 2.5  # seconds; the probe in deploy/kubernetes waits three
 
 
 class NotReady(TriageError):
-    """A loop that does the service's work has been silent for too long."""
+    """A worker loop of the service has not reported for too long."""
 
     status = 503
     code = "not_ready"
@@ -39,11 +39,13 @@ async def alive() -> Response:
 async def ready(request: Request, service: ServiceDep) -> Response:
     """Readiness: logs can be accepted and triaged. Database and log store are writable; no worker loop is silent."""
     state = request.app.state
-    # One look at a time, for all who ask: where the database stands still, each would hold a thread for as long.
+    # All callers share one check. If the database hangs, each check would block a thread.
     look: asyncio.Task[None] | None = getattr(state, "readiness", None)
     if look is None or look.done():
         look = state.readiness = asyncio.create_task(to_thread.run_sync(_look, service))
-        look.add_done_callback(lambda done: done.cancelled() or done.exception())  # told to anyone who still waits
+        look.add_done_callback(
+            lambda done: done.cancelled() or done.exception()
+        )  # an error is raised in the callers that still wait
     done, _ = await asyncio.wait({look}, timeout=_PATIENCE)
     if not done:
         raise StorageUnavailable("the database or the log store does not respond")
@@ -52,7 +54,7 @@ async def ready(request: Request, service: ServiceDep) -> Response:
 
 
 def _look(service: Service) -> None:
-    """Raises StorageUnavailable, NotReady."""
+    """Checks the database, the log store and the worker loops. Raises StorageUnavailable or NotReady."""
     service.database.check()
     service.blobs.check()
     missing = service.heartbeats.missing()

@@ -1,4 +1,4 @@
-"""/api/v1/incidents"""
+"""/api/v1/incidents: submit, list, read, compare and delete incidents."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ from torchtriage.web.security import refuse_cross_site
 
 router = APIRouter(prefix="/api/v1/incidents", tags=["incidents"])
 
-_BETWEEN_LOOKS = 0.5  # seconds between two looks at a run whose nodes report for themselves
-_QUERY = "torchtriage_query"  # in the scope of a request
+_BETWEEN_LOOKS = 0.5  # seconds between two checks of a run whose nodes report separately
+_QUERY = "torchtriage_query"  # key in the scope of a request
 _FILE = {"type": "string", "format": "binary"}
 BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "description": "The log: text, gzip, zstd or tar; several files as a form or as one archive. "
-        "Any other Content-Type is taken for text.",
+        "Any other Content-Type is read as text.",
         "content": {
             "text/plain": {"schema": {"type": "string"}},
             "application/gzip": {"schema": _FILE},
@@ -89,22 +89,25 @@ _PLACE = {"Location": {"schema": {"type": "string"}, "description": "URL of the 
 async def submit(
     request: Request, query: Annotated[SubmitQuery, Query()], service: ServiceDep, intake: IntakeDep, caller: Submitter
 ) -> Response:
-    """Submit a failed run. The answer comes after the log is stored durably. For an incident that exists already, a
-    token without the scope `read` gets only `id` and `state`."""
+    """Submit a failed run. The answer is sent after the log is stored durably. If the incident already exists, a token
+    without the scope `read` gets only `id` and `state`."""
     take = partial(take_in, service, query.job())
     taken = await with_uploads(request, intake, service.settings.max_log_bytes, take)
-    accepted = await asyncio.shield(asyncio.wrap_future(taken))  # it is kept, whether or not anybody waits for it
+    accepted = await asyncio.shield(asyncio.wrap_future(taken))  # the log is stored even if the client disconnects
     incident = await after_all_nodes(service, accepted.incident, query.wait)
     status = 200 if not accepted.new else 201 if incident.state.final else 202
     body = incident.as_dict(service.settings.base_url)
-    if (not accepted.new or incident.job.reports) and not caller.may(Scope.READ):  # has logs of others, too
+    if (not accepted.new or incident.job.reports) and not caller.may(
+        Scope.READ
+    ):  # the incident contains logs of others
         body = {"id": incident.id, "state": incident.state}
     return Answer(body, status, {"Location": f"/api/v1/incidents/{incident.id}"})
 
 
 class SubmitRoute(BaseRoute):
-    """The route above as the server takes it: FastAPI would work longer on its parameters than all else that the event
-    loop does for a log. FastAPI's describes it, and answers where the query can't be read."""
+    """The route for submitting logs, as the server runs it. FastAPI's own handling of the parameters would take longer
+    than everything else in the event loop for a log. FastAPI's route still documents it, and answers if the query is
+    invalid."""
 
     path = router.prefix
     methods = frozenset({"POST"})
@@ -134,7 +137,7 @@ def list_incidents(query: Annotated[IncidentsQuery, Query()], service: ServiceDe
 
 @router.get("/{incident}", responses={200: {"model": OneIncidentForm}, **error_responses(404, 422)})
 def read_incident(incident: str, service: ServiceDep, _: Reader) -> Response:
-    """Read one incident with its verdict, and what changed since its job worked."""
+    """Read one incident with its verdict, and what changed since the last successful run of its job."""
     found = incidents.read_incident(service, incident)
     changed = since_good_form(since_good(service, found))
     return Answer(found.as_dict(service.settings.base_url) | {"since_good": changed})
@@ -165,8 +168,9 @@ def read_log(incident: str, query: Annotated[LogQuery, Query()], service: Servic
     },
 )
 def read_brief(incident: str, query: Annotated[BriefQuery, Query()], service: ServiceDep, _: Reader) -> Response:
-    """Read the brief: what you need to judge the log, in few tokens. It has the verdict, facts, the evidence with its
-    surroundings, the first failure of each group of ranks and what ranks did last, without known kinds of secrets."""
+    """Read the brief: what you need to judge the log, in few tokens. It contains the verdict, facts, the evidence with
+    the lines around it, the first failure of each group of ranks, and the last actions of ranks. Known kinds of secrets
+    are removed."""
     return MarkdownAnswer(brief_of(service, incident, query.lang, query.tokens).text)
 
 
@@ -174,8 +178,8 @@ def read_brief(incident: str, query: Annotated[BriefQuery, Query()], service: Se
     "/{incident}/compare/{before}", responses={200: {"model": ComparisonForm}, **error_responses(404, 409, 422)}
 )
 def compare(incident: str, before: str, service: ServiceDep, _: Reader) -> Response:
-    """Compare two runs: what changed from the run of incident `before` to this one. It tells versions, hosts, options
-    and other settings that the logs print, the time of a step, and lines of a new form above the failure."""
+    """Compare two runs: what changed from the run of incident `before` to this one. Compares versions, hosts, options
+    and other settings in the logs, the time per step, and finds new forms of lines before the failure."""
     earlier, now, told = compare_runs(service, before, incident)
     return Answer({"before": earlier.id, "now": now.id, **told.to_json()})
 
@@ -197,8 +201,8 @@ def say(incident: str, said: FeedbackBody, service: ServiceDep, caller: Writer) 
 
 
 async def after_all_nodes(service: Service, incident: Incident, seconds: float) -> Incident:
-    """The same; of a run whose nodes report for themselves once all have. Then it is looked at again and again: each
-    report has the incident triaged anew."""
+    """Returns the incident after its triage, or as it is after `seconds`. If the nodes of the run report separately,
+    waits for all of them and checks repeatedly, because each report starts a new triage."""
     if incident.job.nodes is None:
         return await after_triage(service, incident, seconds)
     until = time.monotonic() + seconds
@@ -209,7 +213,7 @@ async def after_all_nodes(service: Service, incident: Incident, seconds: float) 
 
 
 async def after_triage(service: Service, incident: Incident, seconds: float) -> Incident:
-    """-> the incident when its triage has ended, or as it is when the time is over."""
+    """Returns the incident after its triage, or as it is after `seconds`."""
     if seconds <= 0 or incident.state.final:
         return incident
     future = service.queue.find(incident.id)

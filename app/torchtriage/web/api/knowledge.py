@@ -1,4 +1,4 @@
-"""/api/v1/knowledge"""
+"""/api/v1/knowledge: entries of the knowledge base, and search by symptom."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class EntriesForm(BaseModel):
 class SearchQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    q: str = Field("", max_length=500, description="What happens, in English, Chinese or both; misspellings are fine")
+    q: str = Field("", max_length=500, description="The symptom, in English, Chinese or both; misspellings are allowed")
     lang: Language = Field("en", description="The language of the titles")
     limit: int = Field(10, ge=1, le=50)
 
 
 class HitForm(BaseModel):
-    """`score` is from 0 to 1: how much of the question the entry covers."""
+    """`score`, from 0 to 1, is how much of the query the entry matches."""
 
     entry: str
     title: str

@@ -1,4 +1,4 @@
-"""multipart/form-data as a stream: chunks of a body in, the files in it out, a piece at a time."""
+"""Parses multipart/form-data as a stream: yields the files in a body piece by piece."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _MOST_PARTS = 5000
 
 
 class BadForm(BadInput):
-    """The form is cut or broken, or holds what is not asked for."""
+    """The form is incomplete or invalid, or contains an unknown field."""
 
     code = "bad_form"
 
 
 def boundary_of(content_type: str) -> bytes:
-    """-> the boundary that a Content-Type names; raises BadForm."""
+    """Returns the boundary in a Content-Type. Raises BadForm."""
     boundary = parse_options_header(content_type)[1].get(b"boundary", b"")
     if not boundary:
         raise BadForm("the Content-Type has no boundary")
@@ -30,9 +30,9 @@ def boundary_of(content_type: str) -> bytes:
 
 
 def uploads(chunks: Iterator[bytes], boundary: bytes, fields: Collection[str]) -> Iterator[Upload]:
-    """Yields the parts that belong to `fields`; each must be read before the next is asked for.
+    """Yields the parts that belong to `fields`. Each must be read before the next one is requested.
 
-    A file field in which nothing was chosen is left out. Raises BadForm.
+    Leaves out file fields without a file. Raises BadForm.
     """
     form = _Form(chunks, boundary)
     for count, headers in enumerate(form.parts()):
@@ -46,7 +46,7 @@ def uploads(chunks: Iterator[bytes], boundary: bytes, fields: Collection[str]) -
         if first or filename:
             yield Upload(filename or field, _again(first, content))
         for _ in content:
-            pass  # what the reader of this part left
+            pass  # skips the bytes that the caller did not read
 
 
 class _Kind(Enum):
@@ -61,7 +61,7 @@ class _Kind(Enum):
 
 
 class _Form:
-    """The parser calls back; this turns it into something that can be asked."""
+    """Turns the callbacks of the parser into iterators."""
 
     def __init__(self, chunks: Iterator[bytes], boundary: bytes) -> None:
         self._chunks = chunks
@@ -74,7 +74,7 @@ class _Form:
             self._parser.set_callback(kind.value, self._saw(kind))
 
     def parts(self) -> Iterator[dict[bytes, bytes]]:
-        """Yields the headers of each part, names in small letters. Read its content before the next."""
+        """Yields the headers of each part, with names in lower case. Read the part's content before the next part."""
         headers: dict[bytes, bytes] = {}
         name = value = b""
         for kind, data in self._events():
@@ -92,7 +92,7 @@ class _Form:
                 headers = {}
 
     def content(self) -> Iterator[bytes]:
-        """Yields the bytes of the part that `parts` is at."""
+        """Yields the bytes of the current part."""
         for kind, data in self._events():
             if kind is _Kind.PART:
                 return
@@ -118,7 +118,7 @@ class _Form:
 
 
 def _names(headers: dict[bytes, bytes]) -> tuple[str, str]:
-    """-> the field and the file name of a part, as far as they are there."""
+    """Returns the field and the file name of a part; empty if missing."""
     options = parse_options_header(headers.get(b"content-disposition", b"").decode("latin-1"))[1]
     field, filename = (options.get(name, b"").decode("utf-8", "replace") for name in (b"name", b"filename"))
     return field, filename

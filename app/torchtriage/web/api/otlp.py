@@ -1,4 +1,5 @@
-"""`/v1/logs`: OTLP/HTTP for logs, for an OpenTelemetry Collector; and what is there of jobs whose logs come so."""
+"""`/v1/logs`: accepts log records from an OpenTelemetry Collector over OTLP/HTTP. Also lists the logs that are being
+gathered."""
 
 from __future__ import annotations
 
@@ -28,12 +29,12 @@ from torchtriage.web.json_responses import Answer
 
 router = APIRouter(tags=["OpenTelemetry"])
 
-_LARGEST = 20 << 20  # bytes of a request, which is what the specification recommends, compressed or not
+_LARGEST = 20 << 20  # maximum bytes of a request, compressed or not; the OTLP specification recommends this limit
 _NO_JOB = (
     "no attribute names a job: set torchtriage.job.id, or one of k8s.job.name, slurm.job.id, service.name and others; "
     "or it is a record that torchtriage sent"
 )
-_SEVERAL = "a request of OTLP has one body"
+_SEVERAL = "an OTLP request has one body"
 _PASSING = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 _REFUSED: dict[str, Any] = {"content": {PROTOBUF: {}}, "description": "A Status"}
 _BODY: dict[str, Any] = {
@@ -46,13 +47,13 @@ _BODY: dict[str, Any] = {
 
 
 class StatusForm(BaseModel):
-    """What OTLP answers in place of what was asked for: why, in words."""
+    """The OTLP error answer, with the reason as text."""
 
     message: str
 
 
 class EndedForm(BaseModel):
-    """The incident that a gathered log became."""
+    """The incident that was made from a gathered log."""
 
     incident: str
 
@@ -63,7 +64,7 @@ class EndedForm(BaseModel):
     responses={
         200: {
             "content": {JSON: {}, PROTOBUF: {}},
-            "description": "An ExportLogsServiceResponse; with `partialSuccess` where records name no job",
+            "description": "An ExportLogsServiceResponse; with `partialSuccess` if records name no job",
         },
         **error_responses(),
         **{status: _REFUSED | {"model": StatusForm} for status in (400, 408, 413, 415)},
@@ -71,8 +72,8 @@ class EndedForm(BaseModel):
     },
 )
 async def take_logs(request: Request, service: ServiceDep, intake: IntakeDep, _: Submitter) -> Response:
-    """Take log records from an OpenTelemetry Collector. They are stored durably before the answer, and become one
-    incident per job when it ends or is silent."""
+    """Accept log records from an OpenTelemetry Collector. They are stored durably before the answer, and become one
+    incident per job when the job ends or is silent."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     try:
         if kind not in (JSON, PROTOBUF):
@@ -85,7 +86,8 @@ async def take_logs(request: Request, service: ServiceDep, intake: IntakeDep, _:
 
 @router.get("/api/v1/gathered-logs", responses={200: {"model": GatheredJobsForm}, **error_responses()})
 def list_gathered(service: ServiceDep, _: Reader) -> Response:
-    """List the jobs whose logs are being gathered: those that ended, then those that were silent longest."""
+    """List the jobs whose logs are being gathered: first those that ended, then those without output for the longest
+    time."""
     found = gathered_logs.list_gathered(service)
     return Answer({"items": [fields_form(job) | {"job": job.job.to_json()} for job in found], "next": None})
 
@@ -96,13 +98,13 @@ def list_gathered(service: ServiceDep, _: Reader) -> Response:
     responses={201: {"model": EndedForm}, **error_responses(400, 403, 404, 422)},
 )
 def end(job: str, service: ServiceDep, caller: Writer) -> Response:
-    """Make a gathered log an incident now."""
+    """Make an incident from a gathered log now."""
     incident = gathered_logs.end_gathering(service, job, caller.name)
     return Answer({"incident": incident}, 201, {"Location": f"/api/v1/incidents/{incident}"})
 
 
 def _take(service: Service, kind: str, uploads: Iterator[Upload]) -> int:
-    """-> how many records were rejected."""
+    """Stores the records. Returns how many were rejected."""
     bodies = [b"".join(_unpacked(upload)) for upload in uploads]
     if len(bodies) != 1:
         raise BadInput(_SEVERAL)
@@ -113,7 +115,7 @@ def _take(service: Service, kind: str, uploads: Iterator[Upload]) -> int:
 
 
 def _unpacked(upload: Upload) -> Iterator[bytes]:
-    """Yields the body, without its compression. Raises LogTooLarge, BadInput."""
+    """Yields the body, decompressed. Raises LogTooLarge or BadInput."""
     unpacker, size = None, 0
     for at, chunk in enumerate(upload.chunks):
         if at == 0 and chunk.startswith(b"\x1f\x8b"):
@@ -121,15 +123,15 @@ def _unpacked(upload: Upload) -> Iterator[bytes]:
         try:
             piece = unpacker.decompress(chunk, _LARGEST + 1) if unpacker else chunk
         except zlib.error as error:
-            raise BadInput(f"the body is no gzip: {error}") from None
+            raise BadInput(f"the body is not valid gzip: {error}") from None
         size += len(piece)
         if size > _LARGEST:
             raise LogTooLarge(f"the request is larger than the limit of {_LARGEST} bytes", limit=_LARGEST)
         yield piece
     if unpacker and not unpacker.eof:
-        raise BadInput("the body is no gzip: it ends in the middle")
+        raise BadInput("the body is not valid gzip: it is incomplete")
     if unpacker and unpacker.unused_data:
-        raise BadInput("the body is no gzip: bytes follow its end")
+        raise BadInput("the body is not valid gzip: bytes follow its end")
 
 
 def _refused(problem: TriageError, kind: str) -> Response:

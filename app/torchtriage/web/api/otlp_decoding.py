@@ -1,4 +1,4 @@
-"""The bodies of OTLP/HTTP for logs: JSON or protobuf in, resources with their records out; answers as they are sent."""
+"""Decodes OTLP/HTTP requests for logs, in JSON or protobuf, and encodes the answers."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ JSON, PROTOBUF = "application/json", "application/x-protobuf"
 
 
 class BadRecords(BadInput):
-    """The body is no request of OTLP's for logs."""
+    """The body is not an OTLP request for logs."""
 
     code = "bad_records"
 
 
 def resources(body: bytes, kind: str) -> list[ResourceLogs]:
-    """-> what a request holds; `kind` is JSON or PROTOBUF. Raises BadRecords, MissingExtra."""
+    """Returns the resources of a request with their records. `kind` is JSON or PROTOBUF. Raises BadRecords or
+    MissingExtra."""
     return _of_protobuf(body) if kind == PROTOBUF else _of_json(body)
 
 
 def success(kind: str, rejected: int, message: str) -> bytes:
-    """-> the answer's body: empty where all was taken."""
+    """Returns the body of the answer; empty if all records were accepted."""
     if kind == JSON:
         told = {"partialSuccess": {"rejectedLogRecords": str(rejected), "errorMessage": message}} if rejected else {}
         return json.dumps(told).encode()
@@ -40,11 +41,11 @@ def success(kind: str, rejected: int, message: str) -> bytes:
 
 
 def failure(kind: str, message: str) -> bytes:
-    """-> the body of an answer that says what is wrong: a Status, of which only the message counts."""
+    """Returns the body of an error answer: a google.rpc.Status with only its message."""
     if kind == JSON:
         return json.dumps({"message": message}).encode()
     told = message.encode()
-    return b"\x12" + _varint(len(told)) + told  # field 2 of google.rpc.Status, which no library of ours has
+    return b"\x12" + _varint(len(told)) + told  # field 2 of google.rpc.Status; no installed library has this message
 
 
 def _varint(number: int) -> bytes:
@@ -64,7 +65,7 @@ def _of_protobuf(body: bytes) -> list[ResourceLogs]:
     try:
         request.ParseFromString(body)
     except DecodeError as error:
-        raise BadRecords(f"the body is no ExportLogsServiceRequest: {error}") from None
+        raise BadRecords(f"the body is not an ExportLogsServiceRequest: {error}") from None
     return [ResourceLogs(_pairs(one.resource.attributes), _records(one)) for one in request.resource_logs]
 
 
@@ -97,7 +98,7 @@ def _of_json(body: bytes) -> list[ResourceLogs]:
         request = json.loads(body)
         return [_json_resource(one) for one in request.get("resourceLogs") or ()]
     except (ValueError, OverflowError, AttributeError, TypeError, KeyError, RecursionError) as error:
-        raise BadRecords(f"the body is no ExportLogsServiceRequest in JSON: {error}"[:300]) from None
+        raise BadRecords(f"the body is not an ExportLogsServiceRequest in JSON: {error}"[:300]) from None
 
 
 def _json_resource(one: dict[str, Any]) -> ResourceLogs:
@@ -117,7 +118,7 @@ def _json_pairs(attributes: Any) -> dict[str, str]:
 
 
 def _json_value(value: dict[str, Any]) -> Any:
-    """-> one AnyValue; numbers of 64 bits are texts in JSON."""
+    """Returns the value of an AnyValue. In JSON, 64-bit integers are strings."""
     if "arrayValue" in value:
         return [_json_value(one) for one in value["arrayValue"].get("values") or ()]
     if "kvlistValue" in value:
@@ -128,7 +129,7 @@ def _json_value(value: dict[str, Any]) -> Any:
 
 
 def _text(value: Any) -> str:
-    """-> a value as a line has it: what is made of parts as JSON, which the engine reads as the record that it is."""
+    """Returns a value as text for a log line. Lists and objects become JSON, which the engine reads as a record."""
     match value:
         case None:
             return ""

@@ -1,4 +1,4 @@
-"""A request's body as the logs it holds: all of it is received first, then a function reads them in a thread."""
+"""Reads the logs in a request body. The whole body is received first; then a function reads it in a thread."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from torchtriage.web.errors import Busy, TooSlow, UnsupportedBody
 
 Result = TypeVar("Result")
 
-_PATIENCE = 60.0  # seconds that may be waited for a sender who sends nothing
-_SLOWEST, _SLOW = 1 << 10, 256 << 10  # bytes that give a second of it back: of the first ones, and of all after 64 MB
-_IN_TIME = 256  # seconds in which one could send as much as has come, at the rate that is asked for in between
+_PATIENCE = 60.0  # seconds that a sender may send nothing
+_SLOWEST, _SLOW = 1 << 10, 256 << 10  # bytes that earn a second of waiting: at the beginning, and after 64 MB
+_IN_TIME = 256  # seconds of sending in which the required rate rises to the average so far
 _OVERHEAD = 16 << 20  # bytes that a form and compression can add to a log
-_DRAINED, _DRAINING = 1 << 30, 10  # bytes and seconds of a refused body that are read and thrown away
+_DRAINED, _DRAINING = 1 << 30, 10  # bytes and seconds for which a refused body is read and discarded
 _ENCODINGS = {"gzip": b"\x1f\x8b", "x-gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 
 
@@ -35,10 +35,10 @@ async def with_uploads(
     work: Callable[[Iterator[Upload]], Result],
     fields: Collection[str] = ("log",),
 ) -> Result:
-    """-> what `work` makes of the logs in the body; `fields` are those of a form that hold logs.
+    """Returns what `work` makes of the logs in the body. `fields` are the form fields that contain logs.
 
-    `limit` is how many bytes a log may have. `work` may be restarted as long as it reads. Raises LogTooLarge,
-    UnsupportedBody, BadForm, TooSlow, ClientDisconnect, Busy, StorageUnavailable, Stopping, and what `work` raises.
+    `limit` is the maximum size of a log in bytes. `work` may be restarted while it reads. Raises LogTooLarge,
+    UnsupportedBody, BadForm, TooSlow, ClientDisconnect, Busy, StorageUnavailable, Stopping, and whatever `work` raises.
     """
     body = _Body(request.receive)
     try:
@@ -68,22 +68,23 @@ async def _receive(request: Request, body: _Body, limit: int, spool: Spool) -> N
 
 
 def _in_turn(uploads: Iterator[Upload], watch: Watch) -> Generator[Upload, None, None]:
-    """Yields the same; anyone who goes through them has its turn until all is read."""
+    """Yields the same uploads. The reader holds its turn until all are read."""
     with watch.turn:
         yield from uploads
 
 
 def _watched(chunks: Iterator[bytes], watch: Watch) -> Iterator[bytes]:
-    """Yields the same. A form can have much in it that belongs to no log."""
+    """Yields the same chunks and reports to `watch`, because a form can contain much data that belongs to no log."""
     for chunk in chunks:
         watch(0)
         yield chunk
 
 
 async def _drain(request: Request, body: _Body) -> None:
-    """Reads on for a while: most senders look for an answer only when they have sent everything."""
+    """Reads the rest of a refused body for a while, because most clients read an answer only after sending
+    everything."""
     if "expect" in request.headers:
-        return  # this one waits for the answer before it sends
+        return  # this client waits for the answer before it sends the body
     left = _DRAINED
     with suppress(TimeoutError, TooSlow, ClientDisconnect):
         async with asyncio.timeout(_DRAINING):
@@ -92,7 +93,7 @@ async def _drain(request: Request, body: _Body) -> None:
 
 
 class _Body:
-    """The chunks of a body, from a sender who is not waited for for ever: the more has come, the faster it has to."""
+    """The chunks of a body. Limits how long a slow sender can block: the more has arrived, the faster it must send."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -101,7 +102,7 @@ class _Body:
         self._ended = False
 
     async def next(self) -> bytes | None:
-        """-> what comes next; None at the end. Raises TooSlow, ClientDisconnect."""
+        """Returns the next chunk, or None at the end. Raises TooSlow or ClientDisconnect."""
         if self._ended:
             return None
         clock = asyncio.get_running_loop().time
@@ -118,13 +119,13 @@ class _Body:
         chunk: bytes = message.get("body", b"")
         self._ended = not message.get("more_body", False)
         self._came += len(chunk)
-        # Only waiting counts, and not the time in which nobody asked for more.
+        # Only waiting for the sender counts, not the time between two calls.
         self._left = min(_PATIENCE, self._left - (clock() - began) + len(chunk) / rate)
         return chunk
 
 
 def _uploads(request: Request, chunks: Iterator[bytes], watch: Watch, fields: Collection[str]) -> Iterator[Upload]:
-    """Raises UnsupportedBody and BadForm before the first upload where the headers tell."""
+    """Yields the uploads. If the headers are already wrong, raises UnsupportedBody or BadForm before the first one."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", *_ENCODINGS):
         raise UnsupportedBody("unsupported Content-Encoding; use gzip or zstd", encoding=encoding[:100])
@@ -141,7 +142,7 @@ def _uploads(request: Request, chunks: Iterator[bytes], watch: Watch, fields: Co
 
 
 def _encoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
-    """Yields the same chunks, which say themselves how they are compressed; refuses a header that says otherwise."""
+    """Yields the same chunks. Raises UnsupportedBody if their first bytes do not match the Content-Encoding."""
     magic = _ENCODINGS.get(encoding, b"")
     begin = b""
     for chunk in chunks:

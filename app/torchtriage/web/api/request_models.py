@@ -1,4 +1,4 @@
-"""What requests hold, checked: queries and bodies in, values of the domain out."""
+"""The models of requests: validate queries and bodies and convert them to domain values."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from torchtriage.storage.decisions import DecisionFilter
 
 _MOST_LABELS = 50
 _LONGEST_HISTORY = 200_000  # characters
-_FIRST_YEAR, _LAST_YEAR = 2, 9998  # a time of another zone, and the day before or after, is a time too
+_FIRST_YEAR, _LAST_YEAR = 2, 9998  # leaves room to convert the time to another time zone or add a day
 _NOT_OF_JOB = frozenset(
     {"wait", "label", "started_at", "ended_at", "history", "lang"}
-)  # of what is asked with a log, or in another form
-_UNKNOWN = ("", "unknown", "none", "n/a", "null")  # what schedulers write where they do not know a time
+)  # fields that are not passed on to Job as they are
+_UNKNOWN = ("", "unknown", "none", "n/a", "null")  # what schedulers write for an unknown time
 
 
 def _given(value: Any) -> Any:
-    """A script's empty variable is a value that is not given."""
+    """Treats an empty text, such as an empty variable of a script, as not given."""
     return None if isinstance(value, str) and not value.strip() else value
 
 
@@ -36,7 +36,7 @@ def _time(value: Any) -> Any:
 
 
 def _utc(value: datetime | None) -> datetime | None:
-    """A time without zone is in UTC."""
+    """Converts a time to UTC. A time without a zone is in UTC."""
     if value is None:
         return None
     if not _FIRST_YEAR <= value.year <= _LAST_YEAR:
@@ -75,7 +75,7 @@ Count = Annotated[Annotated[int, Field(ge=0, le=2**31 - 1)] | None, BeforeValida
 
 
 class SubmitQuery(BaseModel):
-    """Who and what failed, as far as the sender knows, and how long to wait for the verdict."""
+    """What the sender knows about the failed job, and how long to wait for the verdict."""
 
     job_id: Word = Field(None, description="The job's id in the scheduler")
     job_name: Word = Field(None, description="The job's name")
@@ -89,7 +89,7 @@ class SubmitQuery(BaseModel):
     exit_code: Annotated[Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] | None, BeforeValidator(_given)] = None
     state: Word = Field(None, description="The job's final state as the scheduler calls it, such as FAILED")
     started_at: Moment = Field(None, description="ISO 8601, or seconds since 1970; without a zone it is UTC")
-    ended_at: Moment = Field(None, description="The same for the job's end")
+    ended_at: Moment = Field(None, description="When the job ended, in the same format")
     gpus: Count = Field(None, description="GPUs of the whole job")
     image: Word = Field(None, description="The container image")
     commit: Word = Field(None, description="The commit of the training code")
@@ -97,7 +97,7 @@ class SubmitQuery(BaseModel):
     provisional: Annotated[bool | None, BeforeValidator(_given)] = Field(
         None,
         description="true: the run has not ended. A later report of the same job, attempt and node replaces this one "
-        "if it says true or false",
+        "if it sets this to true or false",
     )
     label: list[Annotated[_Plain, AfterValidator(_label)]] = Field(
         [], max_length=_MOST_LABELS, description="key:value; repeat it for several labels"
@@ -106,9 +106,9 @@ class SubmitQuery(BaseModel):
 
     @classmethod
     def of(cls, query: bytes) -> SubmitQuery:
-        """-> what the query of a request says, read as FastAPI reads it. Raises pydantic's ValidationError."""
+        """Parses the query of a request as FastAPI would. Raises pydantic's ValidationError."""
         params = QueryParams(query)
-        given: dict[str, Any] = dict(params)  # of what is given several times the last
+        given: dict[str, Any] = dict(params)  # if a parameter is repeated, the last value counts
         if "label" in given:
             given["label"] = params.getlist("label")
         return cls.model_validate(given)
@@ -120,7 +120,7 @@ class SubmitQuery(BaseModel):
 
 
 class DecideQuery(SubmitQuery):
-    """The same of a failed attempt, for which a decision is asked."""
+    """The parameters of SubmitQuery, for a failed attempt about which a decision is requested."""
 
     wait: float = Field(30, ge=0, le=60, description="Seconds to wait for the verdict")
     history: Annotated[_Longer | None, BeforeValidator(_given)] = Field(
@@ -134,7 +134,7 @@ class DecideQuery(SubmitQuery):
 
 
 class DecideBody(BaseModel):
-    """Which incident a decision is asked about."""
+    """The incident about which a decision is requested."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -148,7 +148,7 @@ class DecideBody(BaseModel):
 
 
 class PageQuery(BaseModel):
-    """A misspelt filter is refused: ignored, it would look as if everything fitted."""
+    """A page of a list. Unknown parameters are refused, because a misspelled filter would otherwise be ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -199,16 +199,20 @@ class GroupsQuery(PageQuery):
 class LogQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    start: int = Field(1, ge=1, le=10**15, alias="from", description="The first line; 1 is the file's first")
+    start: int = Field(
+        1, ge=1, le=10**15, alias="from", description="Number of the first line to return; lines count from 1"
+    )
     lines: int = Field(200, ge=1, le=2000)
-    file: Annotated[str, Field(max_length=500)] | None = Field(None, description="A name of `log.files`; its first one")
+    file: Annotated[str, Field(max_length=500)] | None = Field(
+        None, description="A name in `log.files`; default: the first"
+    )
 
 
 class BriefQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     lang: Language = "en"
-    tokens: int = Field(TOKENS, ge=FEWEST, le=MOST, description="The most tokens in the brief")
+    tokens: int = Field(TOKENS, ge=FEWEST, le=MOST, description="The maximum number of tokens of the brief")
 
 
 class GroupChangeBody(BaseModel):
@@ -237,7 +241,7 @@ class MergeBody(BaseModel):
 
 
 class SplitBody(BaseModel):
-    """Either the groups whose merge is undone, or the property that tells incidents apart and its value."""
+    """Either the groups whose merge is undone, or a property of incidents and its value."""
 
     model_config = ConfigDict(extra="forbid")
 

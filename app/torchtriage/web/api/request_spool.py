@@ -1,6 +1,5 @@
-"""Bodies of requests while they come: a small one in memory, any other in a file without a name, of which nothing is
-left after a crash.
-"""
+"""Stores request bodies while they arrive: small ones in memory, others in files without a name, which disappear after
+a crash."""
 
 from __future__ import annotations
 
@@ -16,32 +15,32 @@ from pathlib import Path
 from torchtriage.errors import StorageUnavailable
 from torchtriage.web.errors import Busy
 
-SMALL = 256 << 10  # bytes of a body that are kept in memory
-_ALL_SMALL = 64 << 20  # bytes of all bodies that are
-_FILES = 128  # bodies on disk at the same time
-_WRITERS = 4  # threads that write them
-_PATIENCE = 10.0  # seconds that a body waits until there is room for its file
-_STEP, _PIECE = 64 << 10, 1 << 20  # bytes that are given back at once, from memory and from disk
+SMALL = 256 << 10  # maximum bytes of a body that is kept in memory
+_ALL_SMALL = 64 << 20  # maximum bytes of all bodies in memory
+_FILES = 128  # maximum number of bodies on disk at the same time
+_WRITERS = 4  # number of threads that write them
+_PATIENCE = 10.0  # seconds that a body waits for a free file
+_STEP, _PIECE = 64 << 10, 1 << 20  # bytes per chunk when reading back, from memory and from disk
 
 
 class Spools:
-    """All bodies that are being received."""
+    """All request bodies that are being received."""
 
     def __init__(self, folder: Callable[[], Path]) -> None:
-        """`folder` says where they are kept; it may raise StorageUnavailable."""
+        """`folder` returns the folder for the files; it may raise StorageUnavailable."""
         self.folder = folder
-        self.in_memory = self.on_disk = 0  # bytes
+        self.in_memory = self.on_disk = 0  # bytes now stored in each
         self.files = asyncio.Semaphore(_FILES)
         self.writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="spool")
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Spool]:
-        """A body to be filled; nothing is left of it at the end."""
+        """Yields an empty body to fill. It is deleted at the end of the `with` block."""
         spool = Spool(self)
         try:
             yield spool
         except asyncio.CancelledError:
-            raise  # the server stops. A thread may be at the file, so the last one to know closes it
+            raise  # The server is stopping. A thread may still use the file, so it is closed when nobody refers to it.
         except BaseException:
             spool.close()
             raise
@@ -52,7 +51,7 @@ class Spools:
 
 
 class Spool:
-    """One body; get it from `Spools.open`."""
+    """One request body. Get it from `Spools.open`."""
 
     def __init__(self, spools: Spools) -> None:
         self._spools = spools
@@ -66,7 +65,7 @@ class Spool:
         return self._written + self._waits
 
     async def add(self, chunk: bytes) -> None:
-        """Raises Busy and StorageUnavailable."""
+        """Appends a chunk. Raises Busy or StorageUnavailable."""
         self._waiting.append(chunk)
         self._waits += len(chunk)
         self._spools.in_memory += len(chunk)
@@ -74,7 +73,7 @@ class Spool:
             await self._write()
 
     def chunks(self) -> Iterator[bytes]:
-        """Yields all of it; can be asked for again."""
+        """Yields the whole body. Can be called again."""
         if self._file is not None:
             self._file.seek(0)
             while piece := self._file.read(_PIECE):
@@ -125,7 +124,8 @@ def _unnamed(folder: Callable[[], Path]) -> FileIO:
 
 
 def _append(file: FileIO, data: bytes, all_spooled: int) -> None:
-    """GroupCommit bodies never take more than half of what is free: the logs made of them have to be written too."""
+    """Writes to a file. All bodies together may take at most half of the free disk space, because the logs made from
+    them must fit too."""
     try:
         disk = os.fstatvfs(file.fileno())
         if all_spooled > disk.f_bavail * disk.f_frsize - len(data):

@@ -1,4 +1,4 @@
-"""What answers look like, for the OpenAPI document: models made of the dataclasses that are answered."""
+"""Models of the answers for the OpenAPI document, derived from the dataclasses that are returned."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from torchtriage.storage.pagination import Page
 
 
 def model_of(name: str, kind: Any, doc: str | None = None, leave_out: Collection[str] = (), **other: Any) -> Any:
-    """-> the model of a dataclass, each field of which is always there. `other` are fields that the answer has besides,
-    or in another form."""
+    """Returns a model of a dataclass in which every field is required. `other` are fields that the answer adds or has
+    in another form."""
     hints = get_type_hints(kind)
     known = {
         field.name: (hints[field.name], Field(description=field.metadata.get("description")))
@@ -36,12 +36,12 @@ def model_of(name: str, kind: Any, doc: str | None = None, leave_out: Collection
 
 
 def page_model(name: str, item: Any, **cursors: Any) -> Any:
-    """-> the model of a piece of a list."""
+    """Returns the model of a page of a list."""
     return _model(name, None, {"items": _several(item), "next": str | None, **cursors})
 
 
 def _model(name: str, doc: str | None, forms: dict[str, Any]) -> Any:
-    """-> a model of these fields; a form may have a description beside it."""
+    """Returns a model of these fields. The type of a field may come with a description."""
     whole: dict[str, Any] = {field: form if isinstance(form, tuple) else (form, ...) for field, form in forms.items()}
     return create_model(name, __doc__=doc, __module__=__name__, **whole)
 
@@ -57,7 +57,7 @@ FeedbackForm = model_of("FeedbackForm", Feedback)
 IncidentForm = model_of(
     "IncidentForm",
     Incident,
-    "One failed run. `verdict` is null until `state` is `triaged`; `failure` says why where it is `failed`.",
+    "One failed run. `verdict` is null until `state` is `triaged`; `failure` is the reason if `state` is `failed`.",
     url=str,
     job=dict[str, Any],
     log=LogForm,
@@ -67,28 +67,28 @@ IncidentForm = model_of(
 ComparisonForm = model_of(
     "ComparisonForm",
     RunComparison,
-    "What changed from the run of incident `before` to that of incident `now`. `same` counts the settings that both "
-    "have alike; `partly` is true where only the beginning and the end of a long log were compared.",
+    "What changed from the run of incident `before` to that of incident `now`. `same` counts the settings that did "
+    "not change; `partly` is true if only the beginning and the end of a long log were compared.",
     before=str,
     now=str,
 )
 SinceGoodChangeForm = model_of(
     "SinceGoodChangeForm",
     RunChange,
-    "One thing that changed; `says` tells it in a few words.",
+    "One change; `says` describes it in a few words.",
     leave_out=("line", "file"),
     says=dict[str, str],
 )
 SinceGoodForm = model_of(
     "SinceGoodForm",
     SinceGood,
-    "What changed since the last run of the same job name that worked, the likeliest to matter first.",
+    "What changed since the last successful run with the same job name, the most relevant change first.",
     changes=_several(SinceGoodChangeForm),
 )
 OneIncidentForm = model_of(
     "OneIncidentForm",
     Incident,
-    "An incident, and what changed since its job worked: null where nothing is known to differ.",
+    "An incident, and what changed since the last successful run of its job: null if no change is known.",
     url=str,
     job=dict[str, Any],
     log=LogForm,
@@ -100,7 +100,7 @@ IncidentsForm = page_model("IncidentsForm", IncidentForm, previous=str | None)
 
 
 class RepeatForm(BaseModel):
-    """An incident that was there already, for who may not read."""
+    """An incident that already existed, for callers who may not read it."""
 
     id: str
     state: State
@@ -109,13 +109,13 @@ class RepeatForm(BaseModel):
 LineForm = model_of("LineForm", StoredLine)
 LinesForm = _model(
     "LinesForm",
-    "Lines of one file of the log, secrets taken out; `next` is the `from` of those after, null at the end.",
+    "Lines of one file of the log, without secrets; `next` is the `from` of the following lines, null at the end.",
     {"file": str, "total": int, "lines": _several(LineForm), "next": int | None},
 )
 GroupForm = model_of(
     "GroupForm",
     Group,
-    "Incidents that count as one. `title` and `signature` are the latest incident's.",
+    "Incidents with the same cause. `title` and `signature` are those of the latest incident.",
     leave_out=("provisional",),
     url=str,
 )
@@ -126,7 +126,7 @@ GroupsForm = page_model("GroupsForm", GroupForm, previous=str | None)
 StatForm = model_of(
     "StatForm",
     Stat,
-    "`value` is that of what was asked for by `by`, null for incidents that have none; `at` is in UTC.",
+    "`value` is the value of the property `by`, null for incidents without one; `at` is in UTC.",
     at=datetime,
 )
 StatsForm = page_model("StatsForm", StatForm)
@@ -136,7 +136,7 @@ RetriesForm = model_of("RetriesForm", RetrySuccess, unknown=int)
 DashboardForm = model_of(
     "DashboardForm",
     Dashboard,
-    "The tables have a row for each time, entry, cluster or host, as the page `/dashboard` shows them.",
+    "The tables have a row for each time, entry, cluster or host, as on the page `/dashboard`.",
     leave_out=("range", "hours", "bad_hosts", "before", "compared"),
     since=date,
     until=date,
@@ -152,8 +152,8 @@ DashboardForm = model_of(
 DecisionForm = model_of(
     "DecisionForm",
     Decision,
-    "What to do about a failed attempt. Act on it only where `mode` is `enforce`. `grade` is null until the next "
-    "attempt of the job is known; `graded_by` is the incident that it was, null for a run that worked. "
+    "What to do about a failed attempt. Act on it only if `mode` is `enforce`. `grade` is null until the next "
+    "attempt of the job is known; `graded_by` is the incident of that attempt, null if it succeeded. "
     "`evidence` are lines of the log.",
     leave_out=("because",),
     reason=str,
@@ -163,7 +163,7 @@ DecisionForm = model_of(
 DecisionsForm = page_model("DecisionsForm", DecisionForm)
 ScoreForm = _model(
     "ScoreForm",
-    "How decisions turned out, by action: `waiting` is how many have no next attempt yet.",
+    "How decisions turned out, by action. `waiting` is how many have no next attempt yet.",
     {"items": list[Score], "latest": int},
 )
 ChangeForm = model_of("ChangeForm", Change)
@@ -171,5 +171,5 @@ ChangesForm = page_model("ChangesForm", ChangeForm)
 
 
 def page_of(page: Page[Any], base_url: str) -> dict[str, Any]:
-    """-> a list's answer."""
+    """Returns the answer for a page of a list."""
     return {"items": [item.as_dict(base_url) for item in page.items], "next": page.next, "previous": page.previous}

@@ -1,4 +1,4 @@
-"""/api/v1/run-summaries"""
+"""/api/v1/run-summaries: summaries of runs, for finding what changed before a failure."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ router = APIRouter(prefix="/api/v1/run-summaries", tags=["incidents"])
 
 _Name = Annotated[str, Field(max_length=200)]
 _Text = Annotated[str, Field(max_length=500)]
-_LARGEST = 60_000  # characters of all texts together
+_LARGEST = 60_000  # maximum characters of all texts together
 
 
 class RunSummaryBody(BaseModel):
-    """What the client tells of a run at its end: of an incident's, or, without one, of a run that worked."""
+    """What the client reports about a run at its end: a run of an incident, or else a successful run."""
 
     model_config = ConfigDict(extra="forbid")
 
-    incident: Word = Field(None, description="The incident that the run is; without it, the run worked")
-    job_name: Word = Field(None, description="Needed without an incident")
+    incident: Word = Field(None, description="The incident of the run; without it, the run succeeded")
+    job_name: Word = Field(None, description="Required without an incident")
     cluster: Word = None
-    job_id: Word = Field(None, description="The job's id, which must be the incident's")
+    job_id: Word = Field(None, description="The job's id, which must match that of the incident")
     job: Annotated[dict[_Name, _Text], Field(max_length=30)] = Field({}, description="image, commit, gpus …")
     versions: Annotated[dict[_Name, _Text], Field(max_length=2000)] = {}
     environment: Annotated[dict[_Name, _Text], Field(max_length=1000)] = {}
@@ -49,7 +49,7 @@ class RunSummaryBody(BaseModel):
     @model_validator(mode="after")
     def _complete(self) -> RunSummaryBody:
         if not self.incident and not self.job_name:
-            raise ValueError("give incident, or job_name for a run that worked")
+            raise ValueError("give incident, or job_name for a successful run")
         pairs = [text for told in (self.job, self.versions, self.environment) for pair in told.items() for text in pair]
         if sum(map(len, (*pairs, *self.hosts, *self.lines))) > _LARGEST:
             raise ValueError(f"a summary has at most {_LARGEST} characters")
@@ -61,15 +61,16 @@ class RunSummaryBody(BaseModel):
 
 
 class KeptForm(BaseModel):
-    """What changed since the job worked; null for a run that worked, and for a token that may not read."""
+    """What changed since the last successful run of the job. Null for a successful run, and for a token without the
+    scope `read`."""
 
     since_good: SinceGoodForm | None
 
 
 @router.post("", responses={200: {"model": KeptForm}, **error_responses(400, 403, 404, 413, 422)})
 def keep(told: RunSummaryBody, service: ServiceDep, caller: Submitter) -> Response:
-    """Keep what is known of a run at its end: of one that worked, by its job name, for later comparison; of one that
-    failed, with its incident. The answer says what changed since the job worked."""
+    """Store the summary of a run at its end. That of a successful run is stored by job name, for later comparison; that
+    of a failed run with its incident. The answer says what changed since the last successful run."""
     if told.incident is None:
         run_summaries.keep_good_run(service, told.job_name or "", told.cluster, told.job_id, told.summary())
         return Answer({"since_good": None})
@@ -79,7 +80,7 @@ def keep(told: RunSummaryBody, service: ServiceDep, caller: Submitter) -> Respon
 
 
 def since_good_form(found: SinceGood | None) -> dict[str, Any] | None:
-    """-> the form in JSON; each change has a sentence in both languages."""
+    """Returns the JSON form. Each change has a sentence in both languages."""
     return fields_form(found) | {"changes": [_change_form(change) for change in found.changes]} if found else None
 
 

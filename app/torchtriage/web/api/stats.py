@@ -1,4 +1,4 @@
-"""/api/v1/stats, /api/v1/hosts and /api/v1/dashboard"""
+"""/api/v1/stats, /api/v1/hosts and /api/v1/dashboard: counts of incidents."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class DashboardQuery(BaseModel):
 
     since: date | None = Field(None, ge=date(1971, 1, 1), le=date(9000, 1, 1), description="The first day (UTC)")
     until: date | None = Field(
-        None, ge=date(1971, 1, 1), le=date(9000, 1, 1), description="The last day (UTC); today if it is not given"
+        None, ge=date(1971, 1, 1), le=date(9000, 1, 1), description="The last day (UTC); default: today"
     )
     cluster: Word = None
 
     def range(self) -> Range:
-        """At most three years, and a month where there is no first day."""
+        """Returns the days to show: at most three years, and one month if there is no first day."""
         last = self.until or datetime.now(UTC).date()
         first = min(self.since or last - timedelta(days=29), last)
         return Range(max(first, last - timedelta(days=1100)), last)
@@ -66,15 +66,15 @@ class DashboardQuery(BaseModel):
 
 @router.get("/dashboard", responses={200: {"model": DashboardForm}, **error_responses(422)})
 def told_dashboard(query: Annotated[DashboardQuery, Query()], service: ServiceDep, _: Reader) -> Response:
-    """Read everything the dashboard shows, by whole days (UTC): failures over time, cost, hosts, retries, precision."""
+    """Read all data of the dashboard, by whole days (UTC): failures over time, cost, hosts, retries, precision."""
     return Answer(dashboard(service, query.range(), query.cluster).as_dict())
 
 
 @router.get("/stats", responses={200: {"model": StatsForm}, **error_responses(400, 422)})
 def count(query: Annotated[StatsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
-    """Count incidents and lost GPU hours for each day or hour and value of `by`, oldest first.
+    """Count incidents and lost GPU hours per day or hour and value of `by`, oldest first.
 
-    One answer holds as many whole days as it takes; where there are more, `next` leads on.
+    One answer contains whole days, as many as fit. If there are more, `next` is the cursor for them.
     """
     page = stats.count(service, query.wanted(), query.by, query.bucket, query.cursor)
     return Answer({"items": json_form(page.items), "next": page.next})
@@ -82,6 +82,7 @@ def count(query: Annotated[StatsQuery, Query()], service: ServiceDep, _: Reader)
 
 @router.get("/hosts", responses={200: {"model": HostsForm}, **error_responses(422)})
 def hosts(query: Annotated[HostsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
-    """List the hosts on which runs failed first, over all jobs. Those with the most own failures come first."""
+    """List the hosts on which runs failed first, over all jobs. Hosts with the most failures of their own come
+    first."""
     items = stats.hosts(service, query.wanted(), query.limit)
     return Answer({"items": json_form(items), "next": None})

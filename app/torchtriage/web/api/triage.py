@@ -1,4 +1,4 @@
-"""/api/v1/triage"""
+"""/api/v1/triage: triages a log without storing it."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ async def triage(
     """Triage a log without storing it."""
     spooling = partial(spool, service, lang=lang)
     order, folder = await with_uploads(request, intake, service.settings.max_log_bytes, spooling)
-    # In another thread than those that take logs in, as this one waits for a process to be free.
+    # Uses another thread pool than the one that receives logs, because this call waits for a free process.
     return Answer((await asyncio.to_thread(triage_spooled, service, order, folder)).as_dict())

@@ -1,6 +1,5 @@
-"""Where bodies of requests are worked on: whole ones only, so that no sender holds a thread, and in lanes, so that what
-takes long does not hold up what is done at once (decisions/0025).
-"""
+"""Processes request bodies in lanes, by size, so that large ones do not delay small ones (decisions/0025). Only
+complete bodies are processed, so that no slow sender blocks a thread."""
 
 from __future__ import annotations
 
@@ -18,14 +17,16 @@ from torchtriage.web.errors import Busy, Stopping
 
 Result = TypeVar("Result")
 
-_PATIENCE = 20.0  # seconds that a body waits for its turn: senders do not wait for ever
-_WORKING = 2  # small bodies that are read and compressed at once; more only take Python's lock from one another
-_SECONDS, _PACE = 5.0, 20 << 20  # of the processor that any log may take, and bytes for which it may take one more
+_PATIENCE = 20.0  # seconds that a body waits for its turn, because clients do not wait forever
+_WORKING = (
+    2  # small bodies that are read and compressed at the same time; more would only compete for Python's global lock
+)
+_SECONDS, _PACE = 5.0, 20 << 20  # CPU seconds that any log may take, and bytes per additional second
 
 
 class _Lane(NamedTuple):
-    """So many bodies are worked on here at the same time. One that takes more bytes, or more seconds of the processor,
-    begins again in the next lane."""
+    """Up to `places` bodies are processed in this lane at the same time. A body that needs more bytes or CPU seconds
+    starts again in the next lane."""
 
     places: int
     bytes: float
@@ -36,12 +37,12 @@ _LANES = (_Lane(16, SMALL, 0.05), _Lane(2, 16 << 20, 0.5), _Lane(1, float("inf")
 
 
 class _Outgrown(Exception):
-    """The work takes more than its lane gives."""
+    """The work exceeds the limits of its lane."""
 
 
 class Watch:
-    """What the work on one body has taken so far. It is told of each piece that was read or unpacked. `turn` is held
-    while that goes on, and not while the disk is waited for."""
+    """Measures the work on one body. It is called for each piece that was read or unpacked. `turn` is held during this
+    work, and not while waiting for the disk."""
 
     def __init__(self, lane: _Lane, intake: Intake) -> None:
         self._lane, self._intake = lane, intake
@@ -49,7 +50,7 @@ class Watch:
         self._bytes, self._began = 0, time.thread_time()
 
     def __call__(self, size: int) -> None:
-        """Raises LogTooLarge, Stopping, and what makes `Intake.run` begin again."""
+        """Raises LogTooLarge or Stopping, or makes `Intake.run` start again in the next lane."""
         self._bytes += size
         seconds = time.thread_time() - self._began
         if self._intake.stopped:
@@ -62,21 +63,21 @@ class Watch:
 
 
 class Intake:
-    """All the bodies that a server receives and works on. Threads start when they are needed."""
+    """All request bodies that a server receives and processes. Threads start when they are needed."""
 
     def __init__(self, spools: Spools) -> None:
         self.spools = spools
         self.stopped = False
         self.working = threading.BoundedSemaphore(_WORKING)
         self._turns = [asyncio.Semaphore(lane.places) for lane in _LANES]
-        # A lane has threads of its own, as one that has worked on something large keeps memory for the next.
+        # Each lane has its own threads, because a thread that processed a large body keeps memory for the next one.
         self._threads = [ThreadPoolExecutor(lane.places, thread_name_prefix="body") for lane in _LANES]
 
     async def run(self, work: Callable[[Watch], Result], size: int) -> Result:
-        """-> what `work` makes of a body of that size, in a thread. It may be begun more than once, and tells the watch
-        of all that it reads and unpacks.
+        """Runs `work` on a body of `size` bytes in a thread and returns its result. `work` may be started more than
+        once, and must call the watch for all that it reads and unpacks.
 
-        Raises Busy, LogTooLarge, Stopping, and what `work` raises.
+        Raises Busy, LogTooLarge, Stopping, and whatever `work` raises.
         """
         loop = asyncio.get_running_loop()
         for lane, turns, threads in zip(_LANES, self._turns, self._threads, strict=True):
@@ -84,7 +85,7 @@ class Intake:
                 continue
             await _turn(turns)
             try:
-                # The loop's own means: anyio's take three times as long, for each of the many small logs.
+                # run_in_executor takes a third of the time of anyio's functions, which matters for many small logs
                 return await loop.run_in_executor(threads, self._begin, work, lane)
             except _Outgrown:
                 continue
@@ -96,7 +97,7 @@ class Intake:
         return work(Watch(lane, self))
 
     def stop(self) -> None:
-        """Ends the work that is under way, as far as it asks its watch."""
+        """Ends running work at its next call of the watch, and starts no more."""
         self.stopped = True
         for threads in self._threads:
             threads.shutdown(wait=False, cancel_futures=True)

@@ -1,1 +1,1 @@
-"""The service for agents and editors: tools over the Model Context Protocol, at /mcp and over standard input."""
+"""Tools for agents and editors over the Model Context Protocol (MCP), at /mcp and over standard input."""

@@ -1,4 +1,4 @@
-"""`/mcp`: the tools over HTTP, for anyone who may read."""
+"""`/mcp`: the tools over HTTP, for callers with the scope `read`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from torchtriage.web.dependencies import search_index
 from torchtriage.web.mcp.tools import Tools
 from torchtriage.web.security import refuse_cross_site
 
-_LARGEST = 32 << 20  # bytes of a log that is in a question; larger ones go to the API
+_LARGEST = 32 << 20  # maximum bytes of a log in a call; larger logs must go to the API
 router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site), Depends(needs(Permission.READ))])
 
 
 @asynccontextmanager
 async def answering(app: FastAPI, service: Service) -> AsyncIterator[None]:
-    """While it is open, `/mcp` answers, where the extra is installed."""
+    """Serves `/mcp` inside the `with` block if the extra is installed."""
     if not is_installed("mcp"):
         yield
         return
@@ -33,7 +33,7 @@ async def answering(app: FastAPI, service: Service) -> AsyncIterator[None]:
     from torchtriage.web.mcp.server import server
 
     tools = server(Tools(service, partial(search_index, app.state, service)), local=False)
-    # Foreign names and other sites are refused before, as on every route.
+    # Unknown host names and other sites are refused earlier, as on every route.
     trusted = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app.state.mcp = tools.streamable_http_app(
         json_response=True, stateless_http=True, transport_security=trusted, max_request_body_size=_LARGEST
@@ -42,17 +42,17 @@ async def answering(app: FastAPI, service: Service) -> AsyncIterator[None]:
         yield
 
 
-# No GET: it would open a stream on which nothing ever comes, as no call is remembered here.
+# There is no GET. It would open a stream without messages, because calls are stateless here.
 @router.post("/mcp")
 async def mcp(request: Request) -> Response:
-    """Hands the request on. Raises NotFound where the extra is missing."""
+    """Passes the request to the MCP application. Raises NotFound if the extra is not installed."""
     if not hasattr(request.app.state, "mcp"):
         raise NotFound("MCP is not installed: install torchtriage[mcp]")
     return _HandedOn(request.app.state.mcp)
 
 
 class _HandedOn(Response):
-    """An answer that another application gives."""
+    """An answer that another application sends."""
 
     def __init__(self, app: ASGIApp) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The tools as a server of the Model Context Protocol; needs the optional extra `mcp`."""
+"""The MCP server that offers the tools. Needs the extra `mcp`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ search the knowledge base."""
 _READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 
-# What is offered, and the scope that it needs; the last one only to a person's own agent.
+# The tools, each with the scope that it needs. The last one is only for a local agent.
 _OFFERED: tuple[tuple[Callable[..., Any], Scope], ...] = (
     (Tools.triage_log, Scope.SUBMIT),
     (Tools.search_knowledge, Scope.READ),
@@ -41,7 +41,8 @@ _OFFERED: tuple[tuple[Callable[..., Any], Scope], ...] = (
 
 
 def server(tools: Tools, local: bool) -> MCPServer:
-    """-> a server of the tools; a `local` one speaks with a person's own agent and may read that person's files."""
+    """Returns a server of the tools. A `local` server talks to an agent on this machine, which may read the user's
+    files."""
     offered = [
         _described(method).model_copy(update={"fn": _guarded(partial(method, tools), scope)})
         for method, scope in (_OFFERED if local else _OFFERED[:-1])
@@ -51,23 +52,23 @@ def server(tools: Tools, local: bool) -> MCPServer:
 
 @cache
 def _described(method: Callable[..., Any]) -> Tool:
-    """-> a tool as agents are told of it, without what it does. Its forms are made once a process: all take as long as
-    the rest of a start."""
+    """Returns the description of a tool, without its implementation. It is built once per process, because building all
+    of them doubles the time of a start."""
     _, *given = inspect.signature(method, eval_str=True).parameters.values()
     seen = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=Context)
 
     @wraps(method)
     def form(**_: Any) -> None:
-        """Takes what the tool takes."""
+        """Has the parameters of the tool."""
 
     form.__signature__ = inspect.Signature([*given, seen])  # type: ignore[attr-defined]
     form.__annotations__ = {one.name: one.annotation for one in (*given, seen)}
-    # The answers' form is told by the API's documents; here it would only fill the agent's memory.
+    # The API's documentation describes the answers; here that would only fill the agent's context.
     return Tool.from_function(form, annotations=_READ_ONLY, structured_output=False)
 
 
 def _guarded(tool: Callable[..., Any], scope: Scope) -> Callable[..., Any]:
-    """-> the tool, for callers that may use it; our errors become sentences that the agent reads."""
+    """Returns the tool with a check of the caller's scope. Our errors become messages for the agent."""
 
     def call(*, context: Context, **arguments: Any) -> Any:
         request = context.request_context.request
