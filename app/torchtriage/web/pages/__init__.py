@@ -1,4 +1,4 @@
-"""The pages: HTML for people, rendered here, readable without script."""
+"""The web pages: HTML for people, rendered on the server and readable without JavaScript."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ router.include_router(single_sign_on.router)
 
 
 def install(app: FastAPI) -> None:
-    """Adds the pages' static files and their errors to an application that has its error handlers already."""
+    """Adds static files and error pages to an application. Its error handlers must be installed already."""
     app.mount("/static", _Static(directory=STATIC))
     answer_people(app)
 
 
 def warm(app: FastAPI) -> None:
-    """Makes what the first answers would wait for."""
+    """Loads templates, texts and the search index, so that the first requests do not wait for them."""
     environment()
     catalogue()
     sentences()

@@ -1,4 +1,4 @@
-"""`/alerts`: what was sent to which chat, and whether it arrived; what failed can be sent again."""
+"""`/alerts`: which messages were sent to which channel, and whether they arrived. Failed ones can be sent again."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def show(request: Request, service: ServiceDep) -> Response:
 
 @router.post("/alerts/{notice_id}/again")
 def again(service: ServiceDep, caller: Writer, notice_id: str) -> Response:
-    """Raises NotFound."""
+    """Sends a message again. Raises NotFound."""
     send_again(service, notice_id, caller.name)
     return RedirectResponse("/alerts", HTTPStatus.SEE_OTHER)
 

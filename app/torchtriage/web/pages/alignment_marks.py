@@ -1,4 +1,4 @@
-"""Where a sign and a text differ, in pieces that are easy to look at: an alignment's tokens in, marked pieces out."""
+"""Turns the alignment of a sign with a text into a few marked pieces that show where they differ."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Mark:
 
 
 def marks(tokens: Iterable[Token]) -> list[Mark]:
-    """-> the tokens as few pieces in the sign's order; spaces between differences are missing too."""
+    """Returns the tokens as few pieces, in the order of the sign. Spaces between two differences count as missing."""
     pieces: list[Mark] = []
     for token in tokens:
         there = Mark("same" if token.state in ("matched", "found") else "missing", token.sign)
@@ -31,7 +31,7 @@ def marks(tokens: Iterable[Token]) -> list[Mark]:
 
 
 def _blanks(pieces: list[Mark]) -> list[Mark]:
-    """-> the pieces, with each blank missing where it stands between differences, and else in both."""
+    """Returns the pieces. A blank between two differences becomes missing; any other blank is in both."""
     kinds = [piece.kind for piece in pieces]
     for at in range(1, len(pieces) - 1):
         if pieces[at].text.isspace():

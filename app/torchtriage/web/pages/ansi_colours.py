@@ -1,4 +1,4 @@
-"""Terminal colours as classes of our own: the numbers of an escape sequence in, class names out."""
+"""Converts the colors of terminal escape sequences into CSS classes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Style:
     marks: frozenset[str] = frozenset()
 
     def after(self, numbers: str) -> Style:
-        """-> the style after a sequence with these numbers, as in `1;31`."""
+        """Returns the style after an escape sequence with these numbers, such as `1;31`."""
         style = self
         codes = iter([int(code) for code in numbers.replace(":", ";").split(";") if code.isdecimal()] or [0])
         for code in codes:
@@ -28,7 +28,7 @@ class Style:
         return style
 
     def around(self, text: Markup) -> Markup:
-        """-> the text in this style."""
+        """Returns the text in a span of this style."""
         names = " ".join(filter(None, (self.colour, *sorted(self.marks))))
         return Markup('<span class="{}">{}</span>').format(names, text) if names and text else text
 
@@ -49,7 +49,7 @@ class Style:
 
 
 def _extended(more: Iterator[int]) -> str:
-    """-> the nearest of our colours to one of 256, or to red, green and blue."""
+    """Returns the closest of our colors to one of the 256 terminal colors or an RGB color."""
     kind, number = next(more, 0), next(more, 0)
     if kind == 2:
         red, green, blue = number, next(more, 0), next(more, 0)

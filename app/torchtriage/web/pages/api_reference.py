@@ -1,4 +1,5 @@
-"""`/docs`: the HTTP API as its OpenAPI document tells it: routes, parameters, answers, commands; GETs can be tried."""
+"""`/docs`: the HTTP API from its OpenAPI document: routes, parameters, answers and curl commands. GET routes can be
+tried."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class Operation:
 
     @property
     def can_be_tried(self) -> bool:
-        """-> whether asking for it changes nothing."""
+        """Returns whether a call of this operation changes nothing."""
         return self.method == "GET"
 
 
@@ -73,7 +74,7 @@ def reference(request: Request, service: ServiceDep) -> Response:
 
 @router.get("/docs/try/{operation_id}")
 def open_operation(request: Request, service: ServiceDep, operation_id: str) -> Response:
-    """Leads to the answer of a GET, its path and query filled from this address."""
+    """Redirects to the answer of a GET route, with its path and query filled in from the query of this request."""
     found = operations(request.app.openapi(), "", False)
     operation = next((one for group in found.values() for one in group if one.id == operation_id), None)
     if operation is None or not operation.can_be_tried:
@@ -85,7 +86,7 @@ def open_operation(request: Request, service: ServiceDep, operation_id: str) -> 
 
 
 def operations(document: Mapping[str, Any], base_url: str, guarded: bool) -> dict[str, tuple[Operation, ...]]:
-    """-> what an OpenAPI document describes, by tag. `guarded`: commands carry a token."""
+    """Returns the operations of an OpenAPI document by tag. If `guarded`, the commands contain a token."""
     groups: dict[str, list[Operation]] = {}
     for path, methods in document["paths"].items():
         for method, told in methods.items():
@@ -112,7 +113,7 @@ def _parameters(told: Mapping[str, Any], document: Mapping[str, Any]) -> Iterato
 
 
 def _fields(told: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Parameter]:
-    """Yields the fields of a body in JSON."""
+    """Yields the fields of a JSON body."""
     schema = told.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
     named = _resolved(schema, document)
     for name, field in named.get("properties", {}).items():
@@ -121,13 +122,14 @@ def _fields(told: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Pa
 
 
 def _resolved(schema: Mapping[str, Any], document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """-> the schema itself, or the one that it refers to."""
+    """Returns the schema, or the one to which its `$ref` points."""
     named: str = schema.get("$ref", "")
     return document["components"]["schemas"][named.rpartition("/")[2]] if named else schema
 
 
 def _kind(schema: Mapping[str, Any], document: Mapping[str, Any]) -> str:
-    """-> the type of a value in a few words: `integer, 1 to 200`, `open, resolved or ignored`, `list of string`."""
+    """Returns the type of a value in a few words: `integer, 1 to 200`, `open, resolved or ignored`, `list of
+    string`."""
     schema = _resolved(schema, document)
     choices = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
     if choices:
@@ -147,7 +149,7 @@ def _kind(schema: Mapping[str, Any], document: Mapping[str, Any]) -> str:
 def _command(
     method: str, address: str, parameters: tuple[Parameter, ...], media_types: tuple[str, ...], guarded: bool
 ) -> str:
-    """-> a curl line for a route; what is to be filled in stands in capitals."""
+    """Returns a curl command for a route. Values to fill in are in capitals."""
     address = _SLOT.sub(lambda slot: slot[1].upper(), address)
     required = [(one.name, one.name.upper()) for one in parameters if one.where == "query" and one.required]
     words = ["curl"] if method in ("GET", "POST") else ["curl", "-X", method]

@@ -1,4 +1,4 @@
-"""The trail of what people changed, as it is read: changes in, lines in the reader's language out."""
+"""Describes the changes in the audit log in the reader's language."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ChangeLine:
 
 
 def change_lines(changes: Iterable[Change], lang: Language) -> tuple[ChangeLine, ...]:
-    """-> the changes in words; what an older version wrote down and nobody knows any more stays as it is."""
+    """Returns the changes in words. Actions of an older version that are unknown now are shown as they were stored."""
     return tuple(_line(change, lang) for change in changes)
 
 

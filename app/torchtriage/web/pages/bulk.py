@@ -1,4 +1,4 @@
-"""`/incidents/bulk`: one thing done to the incidents that are chosen in the list; what can't be undone asks first."""
+"""`/incidents/bulk`: one action on all incidents selected in the list. Actions that cannot be undone ask first."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def bulk(
     action: Annotated[str, Form()] = "",
     here: Annotated[str, Form()] = "",
 ) -> Response:
-    """`action`: retriage, right, wrong, delete, which asks, or forget, which is the answer to that."""
+    """`action` is retriage, right, wrong, delete (which asks for confirmation) or forget (the confirmation)."""
     chosen = list(dict.fromkeys(incident or []))[:MOST]
     back = {name: given for name, given in parse_qsl(here) if name in (*FILTERS, "cursor")}
     if not chosen:

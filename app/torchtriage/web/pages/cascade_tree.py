@@ -1,4 +1,4 @@
-"""What followed from what, as a tree: a verdict's cascades in, branches out."""
+"""Arranges the cascades of a verdict as a tree: what followed from what."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Branch:
 
 
 def cascade_tree(verdict: Verdict) -> tuple[Branch, ...]:
-    """-> what followed from the root cause, each with what followed from it; what names no cause that is here follows
-    from the root itself."""
+    """Returns the consequences of the root cause, each with its own consequences. A cascade whose cause is not in the
+    verdict is placed below the root cause."""
     cascades = verdict.cascades[:_MOST]
     root = verdict.root_cause.entry if verdict.root_cause else None
     known = {cascade.entry for cascade in cascades if cascade.entry}

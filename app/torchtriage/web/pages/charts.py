@@ -1,4 +1,4 @@
-"""Charts as shapes to be drawn: counts in, rectangles in a frame of 1000 × 100 out. Colours are the style sheet's."""
+"""Lays out charts: turns counts into rectangles in a frame of 1000 × 100. The style sheet sets the colors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class Drawn:
 
 
 def drawn(chart: Chart, links: Links | None = None) -> Drawn:
-    """-> stacked bars, one stack a time; `links` makes an address of a time and a part, empty for all of it."""
+    """Returns stacked bars, one stack per time. `links` returns the URL for a time and a part; an empty part means all
+    parts."""
     kinds = _kinds(chart)
     most = max((1, *chart.totals))
     step = WIDTH / max(len(chart.times), 1)
@@ -62,13 +63,13 @@ def drawn(chart: Chart, links: Links | None = None) -> Drawn:
 
 
 def spark(counts: Sequence[int], times: Sequence[str], links: Links | None = None) -> Drawn:
-    """-> the bars of one row of counts."""
+    """Returns the bars of one row of counts."""
     return drawn(Chart(tuple(times), {"": tuple(counts)}), links)
 
 
 def _kinds(chart: Chart) -> dict[str, str]:
-    """-> the class of each part's colour. A name keeps its colour from one range of time to the next, unless another
-    name of the chart has it."""
+    """Returns the color class of each part. A name keeps its color in all ranges of time, unless another name of the
+    chart uses it."""
     parts = chart.counts.keys() - {OTHERS, UNKNOWN}
     if parts <= _OWNERS.keys():
         return {part: _OWNERS[part] for part in parts} | {OTHERS: "others", UNKNOWN: "unknown"}

@@ -1,4 +1,5 @@
-"""`/incidents/{id}/compare`: what changed between another run and this one; the last good run of the job by itself."""
+"""`/incidents/{id}/compare`: what changed between another run and this one. The default is the last good run of the
+job."""
 
 from __future__ import annotations
 

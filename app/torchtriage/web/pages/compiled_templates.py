@@ -1,4 +1,4 @@
-"""Templates compiled once for all starts: an environment in, the same out with every template in it ready to render."""
+"""Compiles all templates once and keeps the result in a cache, so that the service starts faster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class _Code(BytecodeCache):
 
 
 def with_all_compiled(environment: Environment, folder: Path, cache: Path) -> Environment:
-    """-> the environment with all templates of `folder`; compiling them takes half a second where `cache` has none."""
+    """Returns the environment with all templates of `folder` loaded. Compiling them takes half a second if they are not
+    in `cache`."""
     files = sorted(folder.glob("*.html"))
     maker = bc_magic + jinja2.__version__.encode()  # what another Python or Jinja compiled would not be taken
     digest = hashlib.sha256(maker + b"".join(file.name.encode() + file.read_bytes() for file in files))

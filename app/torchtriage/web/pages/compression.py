@@ -1,4 +1,4 @@
-"""Answers made small for the wire: a page or a static file in, the same by gzip out where the browser takes that."""
+"""Compresses pages and static files with gzip if the browser accepts that."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LEVEL = 5  # beyond it a page takes twice as long for a hundredth less
 
 
 def takes_gzip(headers: Headers) -> bool:
-    """-> whether who asks takes gzip; one that says `gzip;q=0` does not."""
+    """Returns whether the client accepts gzip. `gzip;q=0` means that it does not."""
     for part in headers.get("accept-encoding", "").split(","):
         name, _, quality = part.strip().partition(";")
         if name.strip().lower() == "gzip":
@@ -23,7 +23,8 @@ def takes_gzip(headers: Headers) -> bool:
 
 
 def small_page(answer: Response, headers: Headers) -> Response:
-    """-> the answer, its body compressed where that is taken and worth it; it varies by what is taken."""
+    """Returns the answer, with its body compressed if the client accepts that and the body is long enough. Sets the
+    Vary header."""
     body = bytes(answer.body)
     if len(body) >= _LEAST:
         answer.headers.add_vary_header("Accept-Encoding")
@@ -35,7 +36,7 @@ def small_page(answer: Response, headers: Headers) -> Response:
 
 
 def small_file(answer: Response, path: Path, headers: Headers) -> Response:
-    """-> a static file's answer with its content compressed, where that is taken and worth it."""
+    """Returns the answer for a static file, compressed if the client accepts that and the file is long enough."""
     if answer.status_code != 200 or not takes_gzip(headers) or path.stat().st_size < _LEAST:
         return answer
     content = _compressed(path, path.stat().st_mtime_ns)
@@ -45,5 +46,5 @@ def small_file(answer: Response, path: Path, headers: Headers) -> Response:
 
 @lru_cache(maxsize=32)
 def _compressed(path: Path, changed: int) -> bytes:
-    """`changed` is the file's time, so that another content is compressed anew."""
+    """Returns the compressed file. `changed` is its modification time, which makes a changed file a new cache entry."""
     return gzip.compress(path.read_bytes(), 9, mtime=0)

@@ -1,4 +1,4 @@
-"""`/connect`: how jobs report to this server, with its address filled in, and whether a report has arrived."""
+"""`/connect`: how jobs report to this server, with its URL filled in, and whether a report has arrived."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def connect(request: Request, service: ServiceDep) -> Response:
 
 @router.post("/connect")
 def make_token(request: Request, service: ServiceDep, caller: Admin, kind: Annotated[str, Form()] = "") -> Response:
-    """Makes a token for those reports, and shows it in the commands, once."""
+    """Creates a token for these reports and shows it in the commands, once."""
     if kind not in _told():
         raise BadInput(f"the sender must be one of {', '.join(_told())}")
     scopes = [Scope.SUBMIT, Scope.READ]
@@ -82,7 +82,7 @@ def make_token(request: Request, service: ServiceDep, caller: Admin, kind: Annot
 
 @router.get("/connect/light")
 def light(request: Request, service: ServiceDep) -> Response:
-    """-> whether a report has arrived from `from`: its incident, and how long ago that was."""
+    """Returns whether a report from the sender `from` has arrived: its incident, and how long ago that was."""
     report = by_sender(service).get(value(request, "from"))
     told = {"incident": report.incident, "ago": ago(language(request), report.at)} if report else {"incident": None}
     return JSONResponse(told, headers={"Cache-Control": "no-store"})
@@ -107,7 +107,7 @@ def _page(service: Service, lang: Language, kind: str, secret: str | None = None
 
 
 def is_loopback(url: str) -> bool:
-    """-> whether only the machine itself reaches an address, or it is none to reach at all, as 0.0.0.0."""
+    """Returns whether a URL is reachable only from the machine itself, or not at all, such as 0.0.0.0."""
     host = urlsplit(url).hostname or ""
     try:
         address = ip_address(host)
@@ -117,7 +117,7 @@ def is_loopback(url: str) -> bool:
 
 
 def _values(url: str, token: str | None) -> dict[str, str]:
-    """-> what commands are filled with; without a token, they name none."""
+    """Returns the values for the commands. Without a token, the commands contain none."""
     variables = {"TORCHTRIAGE_URL": url} | ({"TORCHTRIAGE_TOKEN": token} if token else {})
     return {
         "url": url,
@@ -135,7 +135,7 @@ def _quoted(given: str) -> str:
 
 
 def _command(template: str, values: dict[str, str]) -> str:
-    """No format(): commands have braces of their own."""
+    """Fills in a command. Does not use format(), because commands contain braces."""
     for name, given in values.items():
         template = template.replace(f"{{{name}}}", given)
     return template.strip()

@@ -1,4 +1,4 @@
-"""Tables as CSV files that a spreadsheet opens without running anything that stands in them."""
+"""Exports tables as CSV files in which a spreadsheet runs no formulas."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", 
 
 
 def csv_answer(name: str, rows: Iterable[Sequence[object]]) -> Response:
-    """-> the rows, the first of which names the columns, as the file `name`.csv, sent while they are made."""
+    """Returns the rows as the file `name`.csv, sent as a stream. The first row contains the column names."""
     return StreamingResponse(
         pieces(_lines(rows)), media_type="text/csv; charset=utf-8", headers=file_headers(f"{name}.csv")
     )
 
 
 def pieces(texts: Iterable[str]) -> Iterator[bytes]:
-    """-> the texts one after another, in pieces that are worth sending."""
+    """Yields the texts joined into larger pieces, to send fewer of them."""
     waiting: list[str] = []
     size = 0
     for text in texts:
@@ -34,7 +34,7 @@ def pieces(texts: Iterable[str]) -> Iterator[bytes]:
 
 
 def file_headers(name: str) -> dict[str, str]:
-    """-> what makes an answer a file to keep."""
+    """Returns the headers that make a browser save an answer as a file."""
     return {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "private, no-cache"}
 
 

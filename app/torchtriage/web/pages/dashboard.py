@@ -1,4 +1,4 @@
-"""`/dashboard`: what failed over time, what it cost, which hosts to take out of use, and whether advice was good."""
+"""`/dashboard`: failures over time, their cost, hosts to take out of use, and whether advice was right."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def show(request: Request, service: ServiceDep) -> Response:
 
 @router.get("/dashboard.csv")
 def as_csv(request: Request, service: ServiceDep) -> Response:
-    """One of the tables of the page of the same address."""
+    """Returns one of the page's tables, for the same filters."""
     name = value(request, "table")
     tables = dashboard(service, asked_range(request).range, value(request, "cluster") or None).tables()
     if name not in tables:
@@ -94,7 +94,7 @@ def as_csv(request: Request, service: ServiceDep) -> Response:
 
 
 def _link(name: str, told: Dashboard, time: str, part: str) -> str:
-    """-> the list of what a bar counts; of all times where none is given."""
+    """Returns the URL of the list of incidents that a bar counts. An empty time or part means all."""
     when = {"day": time} if time else _days(told)
     if not part:
         return address("/incidents", when | {"outcome": "failed", "cluster": told.cluster})

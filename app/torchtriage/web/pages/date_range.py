@@ -1,4 +1,4 @@
-"""The time that a page looks at: what its address asks for in, whole days in UTC out."""
+"""Reads from the URL which range of days (UTC) a page shows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Asked:
 
 
 def asked_range(request: Request) -> Asked:
-    """-> from `since` until `until`, both among them, else the last so many `days`, else the usual ones."""
+    """Returns the days from `since` to `until`, both included, else the last `days` days, else the default range."""
     today = datetime.now(UTC).date()
     since, until = day(value(request, "since")), day(value(request, "until"))
     if since is not None or until is not None:

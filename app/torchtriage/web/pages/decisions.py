@@ -1,4 +1,4 @@
-"""`/decisions`: what was decided about failed attempts, how it turned out, and the score of it."""
+"""`/decisions`: decisions about failed attempts, how they turned out, and their score."""
 
 from __future__ import annotations
 

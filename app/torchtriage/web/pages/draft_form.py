@@ -1,4 +1,4 @@
-"""The form of a draft: what a browser sent in, the draft out; and which fields of two drafts differ."""
+"""Converts the form of a draft into a draft, and finds the fields in which two drafts differ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Differing:
 
 
 def draft_of_form(given: Mapping[str, str]) -> Draft:
-    """-> the draft that was typed; a choice that is none is the first one."""
+    """Returns the draft that was typed. An invalid choice is replaced by the first one."""
     typed = {name: given.get(name, "").replace("\r\n", "\n") for name in field_names()}
     steps = (DraftStep(*(typed[f"step{number}_{part}"] for part in ("en", "zh", "run"))) for number in _numbers())
     values: dict[str, Any] = {field.name: typed[field.name] for field in fields(Draft) if field.name != "steps"}
@@ -31,13 +31,13 @@ def draft_of_form(given: Mapping[str, str]) -> Draft:
 
 
 def field_names() -> list[str]:
-    """-> the fields of the form, in the order in which they stand there."""
+    """Returns the fields of the form, in the order of the page."""
     steps = [f"step{number}_{part}" for number in _numbers() for part in ("en", "zh", "run")]
     return [*(field.name for field in fields(Draft) if field.name != "steps"), *steps]
 
 
 def values_of(draft: Draft) -> dict[str, str]:
-    """-> what stands in each field."""
+    """Returns the value of each field."""
     values = {field.name: getattr(draft, field.name) for field in fields(Draft) if field.name != "steps"}
     for number, step in zip(_numbers(), (*draft.steps, *[DraftStep()] * MOST_STEPS), strict=False):
         values |= {f"step{number}_{part}": getattr(step, part) for part in ("en", "zh", "run")}
@@ -45,7 +45,7 @@ def values_of(draft: Draft) -> dict[str, str]:
 
 
 def differing(mine: Draft, theirs: Draft) -> tuple[Differing, ...]:
-    """-> the fields in which somebody else's draft is not mine, with what is theirs."""
+    """Returns the fields in which another person's draft differs from mine, with their values."""
     own, others = values_of(mine), values_of(theirs)
     return tuple(Differing(name, others[name]) for name in field_names() if own[name] != others[name])
 

@@ -1,4 +1,4 @@
-"""`/drafts`: entries that people write here, from a failure that none explains: the list, and the form of one."""
+"""`/drafts`: entries that people write on these pages, usually from an unexplained failure: the list and the form."""
 
 from __future__ import annotations
 
@@ -98,12 +98,13 @@ class DraftPage:
 
     @property
     def more_steps(self) -> bool:
-        """Whether a step behind the first is typed."""
+        """Whether a step after the first is filled in."""
         return any(text for name, text in self.values.items() if name.startswith(("step2_", "step3_")))
 
     @property
     def known(self) -> tuple[str, ...]:
-        """-> the names that the example gives a value. Until it was checked, those whose value its text has."""
+        """Returns the slots that the example fills. Before a check, these are the slots whose value occurs in its
+        text."""
         if self.checked is not None:
             return tuple(self.checked.known)
         example = self.values["example"]
@@ -133,7 +134,8 @@ def all_drafts(request: Request, service: ServiceDep) -> Response:
 
 @router.get("/drafts/new")
 def new(request: Request, service: ServiceDep, _: Writer) -> Response:
-    """The form, filled in from an incident, or from the latest one of a group. A draft that was begun is continued."""
+    """Shows the form, filled in from an incident or from the latest one of a group. If a draft was started from it,
+    continues that."""
     incident, as_case = value(request, "incident") or _latest(service, value(request, "group")), value(request, "case")
     begun = drafts.draft_of(service, incident)
     if begun is not None and ("/" in begun.draft.entry) == bool(as_case):
@@ -145,14 +147,15 @@ def new(request: Request, service: ServiceDep, _: Writer) -> Response:
 
 @router.post("/drafts")
 async def create(request: Request, service: ServiceDep, caller: Writer) -> Response:
-    """`action`: check reports problems and stores nothing; save stores the draft, problems or not."""
+    """`action` is check, which reports problems and stores nothing, or save, which stores the draft even with
+    problems."""
     given = await read_form(request, LONGEST)
     return await to_thread.run_sync(_taken, request, service, given, caller.name, None)
 
 
 @router.get("/drafts/{draft_id}.yaml")
 def as_yaml(service: ServiceDep, draft_id: str) -> Response:
-    """The entry's file, as it belongs in a folder of entries."""
+    """Returns the entry's file, as it belongs in a folder of entries."""
     stored = drafts.read_draft(service, draft_id)
     headers = {"Content-Disposition": f'attachment; filename="{_file_name(stored)}.yaml"'}
     return Response(yaml_of(stored.draft, stored.expect), media_type="application/yaml", headers=headers)
@@ -160,7 +163,7 @@ def as_yaml(service: ServiceDep, draft_id: str) -> Response:
 
 @router.get("/drafts/{draft_id}.patch")
 def as_patch(service: ServiceDep, draft_id: str) -> Response:
-    """The same as a patch for `git am`, to be proposed to the repository."""
+    """Returns the same file as a patch for `git am`, to propose it to the repository."""
     stored = drafts.read_draft(service, draft_id)
     entry = stored.draft.entry
     if not is_entry_id(split_id(entry)[0]):
@@ -184,7 +187,8 @@ def draft(request: Request, service: ServiceDep, back_tests: BackTestsDep, draft
 
 @router.post("/drafts/{draft_id}")
 async def change(request: Request, service: ServiceDep, draft_id: str, caller: Writer) -> Response:
-    """As `create`; `revision` is the one that the form was made of. `action` may be delete too."""
+    """Like `create`, for a stored draft. `revision` is the one that the form was made from. `action` may also be
+    delete."""
     given = await read_form(request, LONGEST)
     return await to_thread.run_sync(_taken, request, service, given, caller.name, draft_id)
 
@@ -197,7 +201,7 @@ def move(
     action: Annotated[str, Form()] = "",
     revision: Annotated[int, Form()] = 0,
 ) -> Response:
-    """`action`: track, approve, take-back, or undo for the last change."""
+    """`action` is track, approve, take-back, or undo for the last change."""
     match action:
         case "undo":
             undo(service, draft_id, revision, caller.name)
@@ -212,7 +216,8 @@ def move(
 def preview(
     service: ServiceDep, back_tests: BackTestsDep, retriage_jobs: RetriageJobsDep, draft_id: str, caller: Writer
 ) -> Response:
-    """Looks at what the draft, now in use or taken back, changes in verdicts; `/retriage` shows it and applies it."""
+    """Starts a preview of the verdicts that the draft changes, now that it is in use or was taken back. `/retriage`
+    shows and applies it."""
     stored = drafts.read_draft(service, draft_id)
     chosen = to_retriage(service, stored, back_tests.progress(draft_id), tracking_of(service, draft_id))
     if not chosen:
@@ -223,7 +228,7 @@ def preview(
 
 @router.get("/drafts/{draft_id}/back-test")
 def back_test(request: Request, service: ServiceDep, back_tests: BackTestsDep, draft_id: str) -> Response:
-    """What a draft would change in the stored incidents, as far as they were looked through."""
+    """Shows what the draft would change in the stored incidents that were checked so far."""
     stored, test = drafts.read_draft(service, draft_id), back_tests.progress(draft_id)
     named = {shown.entry for shown in (*test.takes, *test.refines, *test.overrides, *test.beside) if shown.entry}
     titles = {entry: title_of(entry, service.knowledge, language(request)) or entry for entry in named}
@@ -235,7 +240,7 @@ def back_test(request: Request, service: ServiceDep, back_tests: BackTestsDep, d
 def run_back_test(
     back_tests: BackTestsDep, draft_id: str, caller: Writer, action: Annotated[str, Form()] = ""
 ) -> Response:
-    """`action`: start, or cancel."""
+    """`action` is start or cancel."""
     match action:
         case "start":
             back_tests.start(draft_id, caller.name)
@@ -251,7 +256,7 @@ def _shown_ids(test: BackTest) -> list[str]:
 
 
 def _file_name(stored: StoredDraft) -> str:
-    """-> the name of a download; an invalid id could hold anything."""
+    """Returns the file name of a download. An invalid id is not used, because it could contain any characters."""
     entry = stored.draft.entry
     return (
         file_of(entry).rpartition("/")[2].removesuffix(".yaml")
@@ -261,7 +266,7 @@ def _file_name(stored: StoredDraft) -> str:
 
 
 def _taken(request: Request, service: Service, given: dict[str, str], by: str, draft_id: str | None) -> Response:
-    """-> the answer to a sent form. If anything goes wrong, the form comes back with what was typed."""
+    """Returns the answer to a submitted form. After an error, the form is shown again with what was typed."""
     typed = draft_of_form(given)
     revision = int(given["revision"]) if given.get("revision", "").isdecimal() else 0
     stored = drafts.read_draft(service, draft_id) if draft_id else None
@@ -306,7 +311,7 @@ def _stage(
 
 
 def _checked(service: Service, typed: Draft) -> DraftCheck | None:
-    """-> what is wrong with it; None where it is too long to be looked at."""
+    """Returns the problems of a draft, or None if it is too long to check."""
     return drafts.check(service, typed) if max(map(len, values_of(typed).values())) <= drafts.MOST_TEXT else None
 
 
@@ -336,7 +341,7 @@ def _page(
 
 
 def _slots(service: Service, incident: str | None) -> dict[str, str]:
-    """-> what the log of an incident tells; nothing where it is gone."""
+    """Returns the slots that an incident's log fills; none if the incident was deleted."""
     try:
         return drafts.propose(service, incident).slots if incident else {}
     except (BadInput, NotFound):
@@ -344,7 +349,7 @@ def _slots(service: Service, incident: str | None) -> dict[str, str]:
 
 
 def _latest(service: Service, group_id: str) -> str:
-    """-> the id of a group's latest incident. Raises NotFound."""
+    """Returns the id of a group's latest incident. Raises NotFound."""
     group = read_group(service, group_id)
     latest = latest_incidents(service, [group.id]).get(group.id)
     if latest is None:

@@ -1,4 +1,4 @@
-"""`/knowledge/{entry}`: an entry whole with its history here, and a text tried against it."""
+"""`/knowledge/{entry}`: a whole entry with its history in this service, and a form to test a text against it."""
 
 from __future__ import annotations
 
@@ -116,13 +116,13 @@ def entry(request: Request, service: ServiceDep, entry_id: str) -> Response:
 
 @router.get("/knowledge/{entry_id}/try")
 def ask(request: Request, service: ServiceDep, entry_id: str) -> Response:
-    """The form by itself."""
+    """Shows only the form."""
     return render(request, "entry_try.html", TryPage(_entry(service, entry_id), "", None, None, None, MOST_TEXT))
 
 
 @router.post("/knowledge/{entry_id}/try")
 async def try_text(request: Request, service: ServiceDep, entry_id: str) -> Response:
-    """Why the entry does or does not match the text of the form, which is not kept."""
+    """Shows why the entry does or does not match the submitted text, which is not stored."""
     found, lang, text, status = _entry(service, entry_id), language(request), "", 200
     why, problem = None, None
     try:

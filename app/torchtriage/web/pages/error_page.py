@@ -1,4 +1,4 @@
-"""Errors as pages for people in a browser; programs go on getting JSON."""
+"""Shows errors as pages to people in a browser. Programs still get JSON."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class ErrorPage:
 
 
 def answer_people(app: FastAPI) -> None:
-    """Wraps the error handlers that the application has, so that a browser's visitor gets a page."""
+    """Wraps the application's error handlers, so that browsers get a page."""
     for kind, handler in app.exception_handlers.items():
         app.exception_handlers[kind] = _wrapped(cast(_Handler, handler))
 
 
 def wants_page(request: Request) -> bool:
-    """-> whether a person asks, by address and by what is accepted."""
+    """Returns whether a person made the request, judged by its path and Accept header."""
     return not request.url.path.startswith(_FOR_PROGRAMS) and "text/html" in request.headers.get("accept", "")
 
 

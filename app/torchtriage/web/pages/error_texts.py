@@ -1,7 +1,7 @@
-"""What went wrong, in the reader's language: a message as it was raised in, its sentence out.
+"""Translates error messages into the reader's language.
 
-Messages are raised in English, everywhere. problems.toml holds both languages of those that a page can show, with
-`{names}` for what differs; a message that does not stand there is shown as it is.
+All messages are raised in English. error_texts.toml has both languages of those that a page can show, with `{names}`
+for the parts that vary. A message that is not in it is shown unchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torchtriage.domain.entry import Language, Text
 
 
 def problem_text(lang: Language, message: object) -> str:
-    """-> the message in the reader's language."""
+    """Returns the message in the reader's language."""
     plain = str(message)
     if lang == "en":
         return plain
@@ -29,7 +29,8 @@ def problem_text(lang: Language, message: object) -> str:
 
 @cache
 def sentences() -> tuple[tuple[re.Pattern[str], Text], ...]:
-    """-> a pattern for each message, those that begin with an open place last, those with fewer of them first."""
+    """Returns a pattern and the texts of each message. Patterns with fewer placeholders come first, and those that
+    start with one come last."""
     file = Path(__file__).with_suffix(".toml")
     texts = [Text(**texts) for texts in tomllib.loads(file.read_text("utf-8")).values()]
     texts.sort(key=lambda text: (text.in_("en")[0] == "{", text.in_("en").count("{"), -len(text.in_("en"))))

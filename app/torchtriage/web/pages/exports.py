@@ -1,4 +1,4 @@
-"""`/incidents.csv` and `/incidents.json`: all incidents that fit the list's filters, sent while they are read."""
+"""`/incidents.csv` and `/incidents.json`: all incidents that match the list's filters, sent as a stream."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def as_csv(request: Request, service: ServiceDep) -> Response:
 
 @router.get("/incidents.json")
 def as_json(request: Request, service: ServiceDep) -> Response:
-    """In the form of the API's lists."""
+    """Returns them in the form of the API's lists."""
     found = every_incident(service, filter_of(asked_filters(request)))
     text = pieces(_items(found, service.settings.base_url))
     return StreamingResponse(text, media_type="application/json", headers=file_headers("incidents.json"))

@@ -1,4 +1,5 @@
-"""`/incidents/values`: what each filter can be set to, with counts; as JSON for the suggestions of the list's form."""
+"""`/incidents/values`: the possible values of each filter, with counts; as JSON for the suggestions in the list's
+form."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def as_page(request: Request, service: ServiceDep) -> Response:
 
 @router.get("/incidents/values.json")
 def as_json(request: Request, service: ServiceDep) -> Response:
-    """-> for each filter its values with their texts and counts."""
+    """Returns for each filter its values, with their texts and counts."""
     page = _page(service, asked_filters(request), language(request))
     told = {name: [[one.value, one.text, one.count] for one in found] for name, found in page.values.items()}
     return JSONResponse(told, headers={"Cache-Control": "private, no-cache", "Vary": "Accept-Language, Cookie"})

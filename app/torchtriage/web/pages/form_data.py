@@ -1,4 +1,4 @@
-"""A short form of a page: a request in, its fields out."""
+"""Reads the fields of a form in a request."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from torchtriage.errors import BadInput
 
 
 async def read_form(request: Request, longest: int = 20_000) -> dict[str, str]:
-    """-> the fields of a URL-encoded body of at most `longest` bytes, without characters that Postgres refuses.
+    """Returns the fields of a URL-encoded body of at most `longest` bytes, without characters that Postgres rejects.
 
-    Raises BadInput where it is longer.
+    Raises BadInput if it is longer.
     """
     body = b""
     async for chunk in request.stream():

@@ -1,4 +1,4 @@
-"""`/groups/{id}`: what failed, whom and where it hits beside all runs, what was tried, and all that can be decided."""
+"""`/groups/{id}`: what failed, which jobs and hosts are affected, what was tried, and all decisions about the group."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def decide(
     note: Annotated[str | None, Form(max_length=_LONGEST_NOTE)] = None,
     mute: Annotated[int | None, Form(ge=0, le=365)] = None,
 ) -> Response:
-    """Sets what the form holds: status, owner and note, or for how many days chats hear nothing."""
+    """Sets the fields in the form: status, owner and note, or the number of days to mute the group."""
     if status is None and owner is None and note is None and mute is None:
         raise BadInput("no action was chosen")
     change = GroupChange(
@@ -167,7 +167,7 @@ def decide(
 
 @router.post("/groups/{group_id}/issues")
 def create_issue(service: ServiceDep, group_id: str, caller: Writer, channel: Annotated[str, Form()] = "") -> Response:
-    """Has a tracker get an issue about the group."""
+    """Requests an issue about the group in a tracker."""
     ask_for_issue(service, group_id, channel, caller.name)
     return RedirectResponse(f"/groups/{group_id}#issues", HTTPStatus.SEE_OTHER)
 
@@ -180,7 +180,7 @@ def merge(
     other: Annotated[list[str] | None, Form()] = None,
     named: Annotated[str, Form()] = "",
 ) -> Response:
-    """Makes the groups that are chosen, or whose numbers are given, part of this one."""
+    """Merges the selected groups, or those whose numbers are given, into this one."""
     others = list(dict.fromkeys([*(other or []), *named.replace("#", " ").replace(",", " ").split()]))
     if not others:
         raise BadInput("choose a group, or enter its number")
@@ -192,14 +192,14 @@ def merge(
 def unmerge(
     service: ServiceDep, group_id: str, caller: Writer, other: Annotated[list[str] | None, Form()] = None
 ) -> Response:
-    """Takes merges back."""
+    """Undoes merges."""
     others = [name for given in other or [] for name in given.split(",")]
     return _there(unmerge_groups(service, group_id, others, caller.name).id, said="unmerged", other=",".join(others))
 
 
 @router.post("/groups/{group_id}/split")
 def split(service: ServiceDep, group_id: str, caller: Writer, part: Annotated[str, Form()] = "") -> Response:
-    """Gives incidents a group of their own; `part` is as in `cluster=blue`."""
+    """Moves incidents to a group of their own. `part` has the form `cluster=blue`."""
     by, _, wanted = part.partition("=")
     if by not in SPLIT_BY or not wanted:
         raise BadInput("choose what to split off")

@@ -1,4 +1,4 @@
-"""`/groups`: incidents of one cause by cost, count or time, how they come over days, and what was decided on them."""
+"""`/groups`: groups of incidents by cost, count or time, with their trend and status."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def groups(request: Request, service: ServiceDep) -> Response:
 
 @router.get("/groups.csv")
 def as_csv(request: Request, service: ServiceDep) -> Response:
-    """What the list of the same address shows."""
+    """Returns what the list shows for the same query."""
     found = list_groups(service, _asked(request, service)[1], _AT_ONCE, value(request, "cursor") or None)
     return csv_answer("groups", _rows(found.items, service.settings.base_url))
 
@@ -118,7 +118,7 @@ def bulk(
     status: Annotated[str, Form()] = "",
     here: Annotated[str, Form()] = "",
 ) -> Response:
-    """Sets the status of the groups that are chosen; the list then offers to undo it."""
+    """Sets the status of the selected groups. The list then offers to undo that."""
     before = change_groups(service, list(dict.fromkeys(group or []))[:_AT_ONCE], status_of(status), caller.name)
     was = ",".join(f"{group_id}:{known.value}" for group_id, known in before.items())
     return _back(here, f"said={status}&was={was}")
@@ -128,7 +128,7 @@ def bulk(
 def undo(
     service: ServiceDep, caller: Writer, was: Annotated[str, Form()] = "", here: Annotated[str, Form()] = ""
 ) -> Response:
-    """Sets the status of groups to what it was."""
+    """Restores the previous status of groups."""
     for part in was.split(",")[:_AT_ONCE]:
         group_id, _, status = part.partition(":")
         change_groups(service, [group_id], status_of(status), caller.name)
@@ -136,14 +136,14 @@ def undo(
 
 
 def status_of(given: str) -> GroupStatus:
-    """Raises BadInput where it is none."""
+    """Returns the group status with this name. Raises BadInput if there is none."""
     if given not in STATUSES:
         raise BadInput(f"the status must be one of {', '.join(STATUSES)}")
     return GroupStatus(given)
 
 
 def drawn_trends(counts: dict[str, list[int]], link: Callable[[str, str], str] | None = None) -> dict[str, Drawn]:
-    """-> bars of counts of the days until today (UTC); `link` makes an address of a group and a day."""
+    """Returns bars for the counts of the days until today (UTC). `link` returns the URL for a group and a day."""
     days = last_days(len(next(iter(counts.values()), [])))
     return {
         group_id: spark(found, days, partial(_at, link, group_id) if link else None)
@@ -156,7 +156,7 @@ def _at(link: Callable[[str, str], str], group_id: str, day: str, _: str) -> str
 
 
 def last_days(count: int) -> tuple[str, ...]:
-    """-> so many days until today, in UTC, as `2026-05-01`."""
+    """Returns the last `count` days until today, in UTC, such as `2026-05-01`."""
     today = datetime.now(UTC).date()
     return tuple((today - timedelta(days=back)).isoformat() for back in reversed(range(count)))
 
@@ -182,7 +182,8 @@ def _asked(request: Request, service: Service) -> tuple[dict[str, str], GroupFil
 
 
 def _titled(service: Service, lang: Language, words: list[str]) -> tuple[str, ...]:
-    """-> the entries whose title in the reader's language has all the words: groups keep the English one."""
+    """Returns the entries whose title in the reader's language contains all the words, because groups store only the
+    English title."""
     if not words or lang == "en":
         return ()
     known = service.knowledge.entries.values()

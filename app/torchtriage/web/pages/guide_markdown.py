@@ -1,4 +1,4 @@
-"""A page of docs/: Markdown in, HTML, title and headings out. HTML in the text stays text."""
+"""Renders a page of docs/ from Markdown into HTML, a title and headings. HTML in the Markdown is escaped."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class Rendered:
 
 
 def to_html(source: str, address_of: Callable[[str], str | None], command: Callable[[str], str]) -> Rendered:
-    """`address_of` says where a link leads, None where nothing can be shown; `command` makes HTML of a block."""
+    """Renders a page. `address_of` returns the URL for a link, or None if it cannot be shown. `command` returns the
+    HTML of a code block."""
     made = MarkdownIt("commonmark", {"html": True}, renderer_cls=_Renderer).enable("table")
     tokens = made.parse(source)
     anchors = _with_anchors(tokens)
@@ -104,7 +105,7 @@ class _Renderer(RendererHTML):
 
 
 def _with_anchors(tokens: list[Token]) -> list[tuple[str, str, str]]:
-    """Gives each heading the anchor that forges give it -> level, anchor and text of each."""
+    """Gives each heading the anchor that GitHub would give it. Returns level, anchor and text of each."""
     found: list[tuple[str, str, str]] = []
     taken: dict[str, int] = {}
     for opened, inner in pairwise(tokens):
@@ -121,6 +122,6 @@ def _with_anchors(tokens: list[Token]) -> list[tuple[str, str, str]]:
 
 
 def _plain(inline: Token) -> str:
-    """-> the text of an inline token without its marks."""
+    """Returns the text of an inline token, without markup."""
     parts = (" " if one.type in ("softbreak", "hardbreak") else one.content for one in inline.children or ())
     return "".join(parts)

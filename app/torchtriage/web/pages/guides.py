@@ -1,4 +1,4 @@
-"""`/guides`: the documentation of this version, from the installed package; `/guides/{name}`: one page of it."""
+"""`/guides`: the documentation of the installed version. `/guides/{name}`: one page of it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def guide(request: Request, name: str) -> Response:
 
 @cache
 def guide_page(name: str, lang: Language) -> Rendered:
-    """-> the page of that name, which is there. Its text is English; only its buttons have a language."""
+    """Returns the page `name`, which must exist. Its text is English; only its buttons are translated."""
     parts = environment().get_template("parts.html").make_module({"t": partial(word, lang), "lang": lang})
 
     def command(text: str) -> str:
@@ -92,20 +92,20 @@ def guide_page(name: str, lang: Language) -> Rendered:
 
 
 def typed(transcript: str) -> str:
-    """-> the commands of a session in a shell, without prompts and output; nothing where a text has no prompt."""
+    """Returns the commands in a shell session, without prompts and output; empty if it has no prompt."""
     return "\n".join(line[2:] for line in transcript.splitlines() if line.startswith("$ "))
 
 
 @cache
 def listed() -> tuple[tuple[Text, dict[str, Text]], ...]:
-    """-> the parts of the list of pages: their title, and what each of their pages is about."""
+    """Returns the parts of the list of pages: a title, and what each page is about."""
     parts = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).values()
     texts = [{name: Text(**text) for name, text in part.items()} for part in parts]
     return tuple((part.pop("title"), part) for part in texts)
 
 
 def guide_names() -> Iterator[str]:
-    """Yields the names of all pages, those of decisions too."""
+    """Yields the names of all pages, including those of decisions."""
     yield _HOW_TO_WRITE
     for file in sorted(_DOCS.rglob("*.md")):
         yield file.relative_to(_DOCS).with_suffix("").as_posix()
@@ -120,7 +120,7 @@ def _file(name: str) -> Path:
 
 
 def _address(name: str, link: str) -> str | None:
-    """-> where a link of a page leads: to another page, to an entry of the knowledge base, or to the web."""
+    """Returns the URL for a link in a page: another page, an entry of the knowledge base, or a web site."""
     if link.startswith(("https://", "#")):
         return link
     if entry := _ENTRY.fullmatch(link):

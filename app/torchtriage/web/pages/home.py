@@ -1,4 +1,4 @@
-"""`/`: a log in by paste, by file or by drop; the newest incidents."""
+"""`/`: the form to submit a log (paste, file or drop), and the newest incidents."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def home(request: Request, service: ServiceDep) -> Response:
 
 @router.post("/")
 async def hand_in(request: Request, service: ServiceDep, intake: IntakeDep, _: Submitter) -> Response:
-    """Keeps the log of the form and leads to its incident; what is wrong with it is told above the form."""
+    """Stores the log of the form and redirects to its incident. An error is shown above the form."""
     try:
         accepted = await with_uploads(
             request, intake, service.settings.max_log_bytes, partial(accept, service, Job()), fields=_FIELDS

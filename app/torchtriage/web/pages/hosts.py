@@ -1,4 +1,4 @@
-"""`/hosts` and `/hosts/{host}`: what failed first on which host, over all jobs, and whether the host was to blame."""
+"""`/hosts` and `/hosts/{host}`: what failed first on which host, over all jobs, and whether the host was the cause."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def hosts(request: Request, service: ServiceDep) -> Response:
 
 @router.get("/hosts.csv")
 def as_csv(request: Request, service: ServiceDep) -> Response:
-    """What the page of the same address shows."""
+    """Returns what the page shows for the same query."""
     return csv_answer("hosts", _rows(stats.hosts(service, _asked(request)[1], _MOST)))
 
 
@@ -129,12 +129,12 @@ def host(request: Request, service: ServiceDep, host: str) -> Response:
 
 
 def _scheduler(incidents: Iterable[IncidentSummary]) -> str | None:
-    """-> that of the latest job that tells it."""
+    """Returns the scheduler of the latest job for which it is known."""
     return next((one.job.scheduler for one in incidents if one.job.scheduler), None)
 
 
 def _causes(record: HostRecord, knowledge: KnowledgeBase) -> list[tuple[str, int]]:
-    """-> the causes and how often each failed the host: those that are a fault of hosts first."""
+    """Returns the causes and how often each occurred on the host. Faults of the host itself come first."""
     own = {entry for entry in record.entries if _is_host_fault(knowledge.entries.get(entry))}
     return sorted(record.entries.items(), key=lambda cause: cause[0] not in own)
 

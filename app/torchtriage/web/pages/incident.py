@@ -1,4 +1,5 @@
-"""`/incidents/{id}`: what failed, where, why, what to do, and the lines that show it; feedback, and why not another."""
+"""`/incidents/{id}`: what failed, where, why, what to do, and the evidence; also feedback, and why another entry did
+not match."""
 
 from __future__ import annotations
 
@@ -104,7 +105,7 @@ class WhyPage:
 
 @router.get("/incidents/{incident_id}.md")
 def as_markdown(request: Request, service: ServiceDep, incident_id: str) -> Response:
-    """The incident as Markdown, for an issue or a chat; secrets are taken out."""
+    """Returns the incident as Markdown, for an issue or a chat. Secrets are removed."""
     page = incident_page(service, incident_id, language(request))
     return Response(markdown(page.incident, page.verdict, page.address, language(request)), media_type="text/markdown")
 
@@ -118,7 +119,7 @@ def incident(request: Request, service: ServiceDep, incident_id: str) -> Respons
 
 @router.get("/incidents/{incident_id}/why")
 def why(request: Request, service: ServiceDep, incident_id: str) -> Response:
-    """Why an entry did or did not match this log."""
+    """Shows why an entry did or did not match this log."""
     found, entry, lang = read_incident(service, incident_id), request.query_params.get("entry", ""), language(request)
     told = why_not(service, found, entry, lang)
     title = title_of(entry, service.knowledge, lang) or entry
@@ -127,7 +128,7 @@ def why(request: Request, service: ServiceDep, incident_id: str) -> Response:
 
 @router.post("/incidents/{incident_id}/feedback")
 async def feedback(request: Request, service: ServiceDep, incident_id: str, caller: Writer) -> Response:
-    """Keeps what somebody says of the verdict."""
+    """Stores a person's feedback on the verdict."""
     given = await read_form(request)
     said: Literal["right", "wrong"]
     match given.get("verdict"):
@@ -143,7 +144,7 @@ async def feedback(request: Request, service: ServiceDep, incident_id: str, call
 
 @router.post("/incidents/{incident_id}/feedback/undo")
 async def undo_feedback(request: Request, service: ServiceDep, incident_id: str, caller: Writer) -> Response:
-    """Takes back what the caller said at the time that the form names."""
+    """Removes the feedback that the caller gave at the time in the form."""
     at = moment((await read_form(request)).get("at", ""))
     if at is None:
         raise BadInput("the form names no time")
@@ -153,14 +154,14 @@ async def undo_feedback(request: Request, service: ServiceDep, incident_id: str,
 
 @router.post("/incidents/{incident_id}/explain")
 def explain(request: Request, service: ServiceDep, incident_id: str, caller: Writer) -> Response:
-    """Has the language model asked, in the reader's language."""
+    """Sends the question to the language model, in the reader's language."""
     put_question(service, incident_id, language(request), caller.name)
     return RedirectResponse(f"/incidents/{incident_id}#explanation", HTTPStatus.SEE_OTHER)
 
 
 @router.post("/incidents/{incident_id}/take")
 def take(service: ServiceDep, incident_id: str, caller: Writer) -> Response:
-    """Makes who asks the owner of the incident's group, so that nobody else looks into the same."""
+    """Makes the caller the owner of the incident's group, so that nobody else investigates the same failure."""
     found = read_incident(service, incident_id)
     if found.group:
         change_group(service, found.group.id, GroupChange(owner=caller.name), caller.name)
@@ -169,13 +170,13 @@ def take(service: ServiceDep, incident_id: str, caller: Writer) -> Response:
 
 @router.post("/incidents/{incident_id}/forget")
 def forget(service: ServiceDep, incident_id: str, caller: Writer) -> Response:
-    """Forgets the incident; the page asks before."""
+    """Deletes the incident. The page asks first."""
     forget_incident(service, incident_id, caller.name)
     return RedirectResponse("/incidents", HTTPStatus.SEE_OTHER)
 
 
 def incident_page(service: Service, incident_id: str, lang: Language) -> IncidentPage:
-    """Raises NotFound."""
+    """Returns the content of an incident's page. Raises NotFound."""
     found = read_incident(service, incident_id)
     verdict = localized(found.verdict, service.knowledge, lang) if found.verdict else None
     group = read_group(service, found.group.id) if found.group else None
@@ -236,7 +237,7 @@ def _titles(verdict: Verdict, knowledge: KnowledgeBase, lang: Language) -> dict[
 
 
 def _seconds(run: RunFacts) -> float | None:
-    """-> from the first to the last time that the log tells; None where it does not, or its times go backwards."""
+    """Returns the seconds from the first to the last time in the log, or None if they are unknown or not in order."""
     try:
         passed = datetime.fromisoformat(run.ended or "") - datetime.fromisoformat(run.started or "")
     except (ValueError, TypeError):  # no time, or one of two with a zone

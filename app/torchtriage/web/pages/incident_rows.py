@@ -1,4 +1,4 @@
-"""The rows of an incident's page: lines that show the root cause, and attempts; what says the same is one row."""
+"""The rows of an incident's page: evidence and attempts. Similar ones share a row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class EvidenceRow:
 
 
 def evidence_rows(root: RootCause) -> tuple[EvidenceRow, ...]:
-    """-> the evidence of a root cause: the telling line first, the rest in the log's order."""
+    """Returns the evidence of a root cause: the most important line first, then the others in the order of the log."""
     frames = root.exception.frames if root.exception else ()
     library = {(frame.file, str(frame.line)) for frame in frames if not frame.user_code}
     first, *rest = root.evidence or (None,)
@@ -53,6 +53,6 @@ class AttemptRow:
 
 
 def attempt_rows(attempts: Sequence[Attempt]) -> tuple[AttemptRow, ...]:
-    """-> a row for each change of what the attempts failed of."""
+    """Returns a row for each sequence of attempts with the same entry."""
     runs = (list(run) for _, run in groupby(attempts, key=lambda attempt: attempt.entry))
     return tuple(AttemptRow(run[0], run[-1], len(run)) for run in runs)

@@ -1,4 +1,4 @@
-"""`/incidents`: the list, with filters that live in the address, saved views of it, and what it shows as CSV."""
+"""`/incidents`: the list of incidents, with filters in the URL, saved views, and CSV."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def incidents(request: Request, service: ServiceDep) -> Response:
 def save(
     service: ServiceDep, caller: Writer, name: Annotated[str, Form()] = "", query: Annotated[str, Form()] = ""
 ) -> Response:
-    """Saves the filters that are set under a name."""
+    """Saves the current filters as a view with a name."""
     kept = urlencode([(key, given) for key, given in parse_qsl(query) if key in FILTERS])
     save_view(service, name, kept, caller.name)
     return _back(kept, said="saved")
@@ -139,7 +139,7 @@ def save(
 
 @router.post("/incidents/views/{view_id}/remove")
 def remove(service: ServiceDep, caller: Writer, view_id: str) -> Response:
-    """Takes a view away; the list then offers to undo it."""
+    """Deletes a view. The list then offers to undo that."""
     view = remove_view(service, view_id, caller.name)
     return _back(view.query, said="removed", view=view.name)
 
@@ -154,8 +154,7 @@ def _early(found: Page[IncidentSummary], cursor: str) -> bool:
 
 
 def asked_filters(request: Request) -> dict[str, str]:
-    """-> the filters that are set, as the address has them; a `day`, which may be a month, stands for its first and its
-    last."""
+    """Returns the filters in the URL. A `day`, which may also be a month, becomes its first and last day."""
     asked = {name: given for name in FILTERS if (given := value(request, name))}
     days = days_of(value(request, "day"))
     return asked | {"since": days[0], "until": days[1]} if days else asked
@@ -174,7 +173,8 @@ def _link(view: View, query: str) -> ViewLink:
 
 
 def value_word(lang: Language, name: str, given: str) -> str:
-    """-> what the value of a filter is called: a word of ours in the reader's language, else the value itself."""
+    """Returns the text for a filter's value: in the reader's language if it is one of our values, else the value
+    itself."""
     if name == "area":
         return ", ".join(
             word(lang, "part_unknown") if one == UNKNOWN else area_name(lang, one) for one in given.split(",")
@@ -197,7 +197,7 @@ def _is_wrong(name: str, given: str) -> bool:
 
 
 def filter_of(asked: dict[str, str]) -> IncidentFilter:
-    """-> the same as what incidents are listed by; what makes no sense is left out."""
+    """Returns the filters in the form that the service takes. Invalid values are left out."""
     values = {name: given for name, given in asked.items() if not _is_wrong(name, given)}
     state, failed = values.pop("state", None), values.get("outcome") == "failed"
     if failed:

@@ -1,4 +1,4 @@
-"""`/knowledge`: what torchtriage knows, by area or found by symptom; owner and kind narrow both."""
+"""`/knowledge`: the knowledge base, by area or by symptom search, filtered by owner and kind."""
 
 from __future__ import annotations
 

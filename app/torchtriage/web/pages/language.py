@@ -1,4 +1,4 @@
-"""Which language a reader gets: a request in, `en` or `zh` out."""
+"""Selects the language of a page, `en` or `zh`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LANGUAGES = ("en", "zh")
 
 
 def language(request: Request) -> Language:
-    """-> what the address asks for (`?lang=`), else what was asked for before, else what the browser prefers."""
+    """Returns the language in the URL (`?lang=`), else the one chosen before, else the one that the browser prefers."""
     for asked in (request.query_params.get("lang"), request.cookies.get(COOKIE)):
         if asked in _LANGUAGES:
             return cast(Language, asked)
@@ -22,7 +22,7 @@ def language(request: Request) -> Language:
 
 
 def remember(request: Request, response: Response) -> None:
-    """Sets the cookie where the address asks for a language."""
+    """Sets the cookie if the URL selects a language."""
     asked = request.query_params.get("lang")
     if asked in _LANGUAGES:
         secure = request.url.scheme == "https"

@@ -1,4 +1,4 @@
-"""The lines of a log that an address asks for: `line=10` or `line=10-20` in, numbers out."""
+"""Reads from the URL which lines of a log are requested: `line=10` or `line=10-20`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _LINES = lazy_regex(r"([0-9]{1,15})(?:-([0-9]{1,15}))?")
 
 
 def lines_asked(request: Request) -> tuple[int | None, int | None]:
-    """-> the first and the last line, the smaller one first; None for the last where it is one line, for both where
-    none is named."""
+    """Returns the first and the last line, in ascending order. The last is None for a single line; both are None if
+    there is no such parameter."""
     found = _LINES.fullmatch(request.query_params.get("line", "").strip())
     if found is None:
         return None, None

@@ -1,4 +1,4 @@
-"""Incidents and groups as items of a list, in the reader's language."""
+"""Describes incidents and groups as items of a list, in the reader's language."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def incident_items(
 
 
 def rows_of(request: Request, service: Service, ids: Sequence[str]) -> dict[str, IncidentItem]:
-    """-> those of some incidents that are still there, by id."""
+    """Returns those of the incidents that still exist, by id."""
     found = read_summaries(service, ids)
     return {item.id: item for item in incident_items(found, service.knowledge, language(request))}
 

@@ -1,4 +1,4 @@
-"""`/incidents/{id}/log`: the log itself, however long, in pieces; what script asks for more of it stands beside it."""
+"""`/incidents/{id}/log`: the log, whatever its size, in pieces. Other routes serve the page's script."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def log(request: Request, service: ServiceDep, incident_id: str) -> Response:
 
 @router.get("/incidents/{incident_id}/log/piece")
 def piece(request: Request, service: ServiceDep, incident_id: str) -> Response:
-    """A piece as HTML without a page around it, for the page's script."""
+    """Returns a piece as HTML without a page around it, for the page's script."""
     found = read_incident(service, incident_id)
     verdict = localized(found.verdict, service.knowledge, language(request)) if found.verdict else None
     return render(request, "log_piece.html", log_piece(service, found, verdict, wanted_of(request)))
@@ -102,7 +102,7 @@ def piece(request: Request, service: ServiceDep, incident_id: str) -> Response:
 
 @router.get("/incidents/{incident_id}/log/find")
 def find_line(request: Request, service: ServiceDep, incident_id: str) -> Response:
-    """Looks half a second for a line, for the page's script, which asks again from where that ended."""
+    """Searches for a line for half a second, for the page's script, which then continues from there."""
     incident = read_incident(service, incident_id)
     go = request.query_params.get("go", "")
     wanted = wanted_of(request)
@@ -115,7 +115,7 @@ def find_line(request: Request, service: ServiceDep, incident_id: str) -> Respon
 
 @router.get("/incidents/{incident_id}/log/hits")
 def hits(request: Request, service: ServiceDep, incident_id: str) -> Response:
-    """Looks half a second for all lines, for the page's script, which asks again from where that ended."""
+    """Searches for all matching lines for half a second, for the page's script, which then continues from there."""
     incident = read_incident(service, incident_id)
     wanted = wanted_of(request)
     file = next((known for known in incident.log.files if known.name == wanted.file), incident.log.files[0])
@@ -126,7 +126,7 @@ def hits(request: Request, service: ServiceDep, incident_id: str) -> Response:
 
 
 def wanted_of(request: Request) -> Wanted:
-    """-> what the address asks for; what is nonsense in it is left out."""
+    """Returns what the URL requests. Invalid values are ignored."""
     around, until = lines_asked(request)
     words = "".join(char for char in request.query_params.get("q", "")[:_LONGEST_WORDS] if char.isprintable())
     return Wanted(
@@ -144,7 +144,7 @@ def wanted_of(request: Request) -> Wanted:
 
 
 def _look(service: Service, incident: Incident, piece: LogPiece, go: str) -> Found:
-    """-> what is found in the time that a reader waits for a page."""
+    """Returns the line found within the time that a reader waits for a page."""
     wanted, until = piece.wanted, time.monotonic() + _PATIENCE
     back, sought = _GO[go], _sought(wanted, go)
     hit = Found(None, _start(wanted, go), False)
@@ -168,7 +168,7 @@ def _sought(wanted: Wanted, go: str) -> LineQuery:
 
 
 def _with_hits(service: Service, request: Request, page: LogPage) -> LogPage:
-    """-> the page with what is found in the time that a reader waits for it."""
+    """Returns the page with the lines found within the time that a reader waits for it."""
     piece, until = page.log, time.monotonic() + _PATIENCE
     start = _number(request, "hits") or 1
     told = find_all(service, page.incident, piece.file, _sought(piece.wanted, _ALL), start, _MOST_HITS)
@@ -184,7 +184,7 @@ def _with_hits(service: Service, request: Request, page: LogPage) -> LogPage:
 
 
 def _start(wanted: Wanted, go: str) -> int:
-    """-> the line to look at first: the one behind the one that the address speaks of, or the one before it."""
+    """Returns the line at which to start: the one after or before the line in the URL."""
     here = wanted.around if wanted.around is not None else wanted.first
     if here is None:
         return 1

@@ -1,4 +1,4 @@
-"""`/incidents/{id}/log.txt`: a stored file as it is, or some of its lines, to be kept or copied."""
+"""`/incidents/{id}/log.txt`: a stored file, or some of its lines, to save or copy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_LINES = 5000  # of a piece, which is made in memory
 
 @router.get("/incidents/{incident_id}/log.txt")
 def text(request: Request, service: ServiceDep, incident_id: str) -> Response:
-    """The lines that `line=10-20` names; without it the whole file, to be saved. `file` is one of the incident's."""
+    """Returns the lines in `line=10-20`, or the whole file to save. `file` names one of the incident's files."""
     incident = read_incident(service, incident_id)
     name = value(request, "file")
     file = next((known for known in incident.log.files if known.name == name), None) if name else incident.log.files[0]

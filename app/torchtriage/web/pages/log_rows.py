@@ -1,4 +1,4 @@
-"""Lines of a log as rows of a page: who wrote them, what they are to the verdict, equal ones folded."""
+"""Describes lines of a log as rows of a page: their rank and their role in the verdict, with equal lines folded."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def rows(
     words: str | None,
     regex: bool,
 ) -> tuple[Row, ...]:
-    """-> a row for each line."""
+    """Returns one row per line."""
     marks = marked(verdict, file, several)
     return tuple(
         Row(
@@ -68,13 +68,13 @@ def rows(
 
 
 def widest_rank(verdict: Verdict | None, made: Iterable[Row]) -> int:
-    """-> how many digits ranks have, of those that the verdict knows and those of the lines."""
+    """Returns the number of digits of the largest rank in the verdict and the lines."""
     known = [last for mark in (verdict.timeline if verdict else ()) for _, last in mark.ranks.ranges[-1:]]
     return len(str(max([*known, *(row.rank for row in made if row.rank is not None)], default=0)))
 
 
 def folded(made: Sequence[Row], known: Writers) -> tuple[Row, ...]:
-    """-> the rows, where those that say the same as the one before them stand in it."""
+    """Returns the rows, with repeated ones placed inside the first of them."""
     shown: list[Row] = []
     for _, group in groupby(made, key=lambda row: (known.bare(row.text).strip(), row.classes)):
         first, *equal = group
@@ -84,7 +84,7 @@ def folded(made: Sequence[Row], known: Writers) -> tuple[Row, ...]:
 
 
 def marked(verdict: Verdict | None, file: StoredFile, several: bool) -> dict[int, str]:
-    """-> the lines of a file that the verdict speaks of, in the file's order, each `evidence` or `cascade`."""
+    """Returns the lines of a file that the verdict refers to, in order, each `evidence` or `cascade`."""
     if verdict is None:
         return {}
     here = {file.name} if several else {None, file.name}

@@ -1,4 +1,4 @@
-"""The piece of an incident's log that a page shows: what the address asks for in, those lines with marks out."""
+"""Selects the piece of an incident's log that a page shows, with marks on its lines."""
 
 from __future__ import annotations
 
@@ -62,17 +62,17 @@ class LogPiece:
 
     @property
     def ranked(self) -> bool:
-        """Whether any of the lines tells its rank."""
+        """Whether the rank of any line is known."""
         return any(row.rank is not None for row in self.rows)
 
     @property
     def digits(self) -> str:
-        """-> the class that says how wide the column of the lines' numbers is."""
+        """Returns the CSS class for the width of the column with line numbers."""
         return f"d{max(3, len(str(self.file.lines)))}"
 
     @property
     def rank_digits(self) -> str:
-        """-> the class that says how wide the column of ranks is."""
+        """Returns the CSS class for the width of the column with ranks."""
         return f"w{self.widest_rank}"
 
     def earlier(self, page: str = "log") -> str | None:
@@ -88,31 +88,32 @@ class LogPiece:
         return self._address({"before": self.file.lines + 1})
 
     def line(self, number: int, file: str | None = None) -> str:
-        """-> where a line is: on this page, or in the log's own. `file` is None where the run is one file."""
+        """Returns the URL of a line: on this page if it is shown here, else on the log's page. `file` is None if the
+        run is one file."""
         here = file is None or file == self.file.name
         if here and self.first <= number <= self.last and self.wanted.rank is None:
             return f"#L{number}"
         return self.at(number, file)
 
     def at(self, number: int, file: str | None = None, rank: int | None = None) -> str:
-        """-> where a line is in the log's own page, among the lines of one rank if one is given."""
+        """Returns the URL of a line on the log's page, among the lines of one rank if one is given."""
         kept = replace(self, wanted=replace(self.wanted, rank=rank))
         return f"{kept._address({'line': number}, file=file)}#L{number}"
 
     def wrapped(self, wrap: bool) -> str:
-        """-> the same lines, with long ones broken or not."""
+        """Returns the URL of the same lines, with long lines wrapped or not."""
         here: dict[str, int | None]
         here = {"line": self.wanted.around} if self.wanted.around is not None else {"from": self.first or None}
         return replace(self, wanted=replace(self.wanted, wrap=wrap))._address(here)
 
     def raw(self) -> str:
-        """-> the file as it is stored."""
+        """Returns the URL of the stored file."""
         return f"/incidents/{self.incident}/log.txt" + (
             f"?{urlencode({'file': self.file.name})}" if self.several else ""
         )
 
     def viewer(self) -> str:
-        """-> this piece in the log's own page."""
+        """Returns the URL of this piece on the log's page."""
         return self._address({"from": self.first} if self.first else {})
 
     def _address(self, query: dict[str, int | None], page: str = "log", file: str | None = None) -> str:
@@ -127,7 +128,7 @@ class LogPiece:
 def log_piece(
     service: Service, incident: Incident, verdict: Verdict | None, wanted: Wanted, lines: int = _LINES
 ) -> LogPiece:
-    """-> what is asked for; without that, the surroundings of the first evidence, else the end of the log."""
+    """Returns the requested lines; by default, those around the first evidence, or the end of the log."""
     stored = incident.log.files
     named = wanted.file if wanted.file is not None else _file_of(verdict)
     file = next((known for known in stored if known.name == named), stored[0])
@@ -140,7 +141,7 @@ def log_piece(
 
 
 def excerpt(service: Service, incident: Incident, verdict: Verdict | None) -> LogPiece:
-    """-> the surroundings of the first evidence, else the end of the log."""
+    """Returns the lines around the first evidence, or the end of the log."""
     return log_piece(service, incident, verdict, Wanted(), _EXCERPT)
 
 
@@ -165,7 +166,7 @@ def _filled(service: Service, incident: Incident, verdict: Verdict | None, frame
 
 
 def _asked(wanted: Wanted) -> range:
-    """-> the lines that the address means."""
+    """Returns the lines that the URL names."""
     return range(wanted.around, (wanted.until or wanted.around) + 1) if wanted.around is not None else range(0)
 
 
@@ -192,7 +193,7 @@ def _plain(
 def _of_rank(
     service: Service, incident: Incident, verdict: Verdict | None, frame: LogPiece, count: int
 ) -> tuple[list[StoredLine], int | None, int | None]:
-    """-> the lines of one rank, and where to look on before and after them."""
+    """Returns lines of one rank, and where to continue before and after them."""
     wanted, file = frame.wanted, frame.file
     rank = wanted.rank
     assert rank is not None
@@ -220,7 +221,7 @@ def _file_of(verdict: Verdict | None) -> str | None:
 
 
 def _focus(verdict: Verdict | None, frame: LogPiece) -> int:
-    """-> the line that must be among those shown."""
+    """Returns the line that must be shown."""
     wanted, file = frame.wanted, frame.file
     root = verdict.root_cause if verdict else None
     shown = [line.line for line in root.evidence if line.file in (None, file.name)] if root else []
@@ -229,7 +230,7 @@ def _focus(verdict: Verdict | None, frame: LogPiece) -> int:
 
 
 def _light(lines: Iterable[StoredLine], most: int, at_least: int = 1) -> list[StoredLine]:
-    """-> the first of the lines that are together not longer than `most`."""
+    """Returns the first lines with at most `most` characters together, and at least `at_least` lines."""
     kept: list[StoredLine] = []
     for line in lines:
         most -= len(line.text)

@@ -1,4 +1,4 @@
-"""`/login` and `/logout`: a token in, a cookie of a session out, where the service wants tokens."""
+"""`/login` and `/logout`: exchanges a token for the cookie of a session, if the service uses tokens."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def enter(
     token: Annotated[str, Form(max_length=200)] = "",
     next: Annotated[str, Form(max_length=2000)] = "/",
 ) -> Response:
-    """Starts a session with the rights of the token; the token itself is not kept in the browser. Raises TooMany."""
+    """Starts a session with the scopes of the token. The browser does not store the token itself. Raises TooMany."""
     limit, address = rate_limit(request)
     limit.before_login(address)
     caller = tokens.caller_of(service.database, token.strip(), sessions=False)  # a session must not make another
@@ -68,7 +68,7 @@ def leave(request: Request, service: ServiceDep) -> Response:
 
 
 def start_session(service: Service, caller: Caller, after: str) -> Response:
-    """-> the way to the page `after`, with the cookie of a new session that may what the caller may."""
+    """Returns a redirect to the page `after`, with the cookie of a new session with the caller's scopes."""
     secret, _ = tokens.begin_session(service.database, caller, _SESSION)
     answer = RedirectResponse(after, HTTPStatus.SEE_OTHER)
     answer.set_cookie(

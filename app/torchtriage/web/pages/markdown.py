@@ -1,4 +1,4 @@
-"""An incident as Markdown, for an issue or a chat: incident and verdict in, text without secrets out."""
+"""Formats an incident as Markdown, for an issue or a chat, without secrets."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _MOST = 3  # of what followed
 
 
 def markdown(incident: Incident, verdict: Verdict | None, address: str, lang: Language) -> str:
-    """-> title, what failed, where, what to do, evidence and the link; foreign text stands in code, so that it does
-    nothing."""
+    """Returns title, what failed, where, what to do, evidence and the link. Text from the log is in code or escaped, so
+    that it has no effect."""
     root = verdict.root_cause if verdict else None
     kind = verdict.outcome if verdict else incident.state.value
     title = root.title if root else word(lang, f"title_{kind}")
@@ -43,7 +43,7 @@ def markdown(incident: Incident, verdict: Verdict | None, address: str, lang: La
 
 
 def _told(screen: FirstScreen, lang: Language) -> list[str]:
-    """-> what to do, and what the log does not show."""
+    """Returns what to do, and what the log does not show."""
     parts = []
     for number, step in enumerate(screen.steps, 1):
         head = f"**{word(lang, 'do')}**\n\n" if number == 1 else ""
@@ -72,12 +72,12 @@ def _facts(incident: Incident, verdict: Verdict, screen: FirstScreen, entry: str
 
 
 def _place(part: str) -> str:
-    """-> a rank in plain words, everything else as code."""
+    """Returns a rank as plain words, and anything else as code."""
     return part if re.fullmatch(r"(seen on |check |见于 |先检查 )?ranks? [\d,-]+( first)?", part) else _code(part)
 
 
 def _sentence(text: str) -> str:
-    """-> a sentence; what stands in it between backticks is code."""
+    """Returns a sentence. Text between backticks becomes code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return _plain(text)
@@ -85,13 +85,13 @@ def _sentence(text: str) -> str:
 
 
 def _spaced(text: str) -> str:
-    """-> plain text that keeps the spaces at its ends."""
+    """Returns plain text, keeping the spaces at its ends."""
     before = " " if text[:1].isspace() else ""
     return f"{before}{_plain(text)}{' ' if text.strip() and text[-1:].isspace() else ''}"
 
 
 def _plain(text: str) -> str:
-    """-> foreign text as one line in which nothing is markup: no links, no mentions, no headings."""
+    """Returns text from a log as one line without markup: no links, mentions or headings."""
     flat = " ".join(ANSI.sub("", text).split())
     return re.sub(r"([\\`*_{}\[\]<>#|~!@])", r"\\\1", flat)
 

@@ -1,4 +1,4 @@
-"""`/palette`: what the words that somebody types into the palette of Ctrl+K lead to, as a piece of HTML."""
+"""`/palette`: the search results of the command palette (Ctrl+K), as a piece of HTML."""
 
 from __future__ import annotations
 
@@ -90,5 +90,5 @@ def _searches(asked: str, lang: Language) -> list[Choice]:
 
 
 def _fits(asked: str, *texts: str) -> bool:
-    """-> whether each word that was typed stands in one of the texts."""
+    """Returns whether each typed word occurs in one of the texts."""
     return all(any(one in text.casefold() for text in texts) for one in asked.casefold().split())

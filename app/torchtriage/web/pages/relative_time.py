@@ -1,4 +1,4 @@
-"""How long ago something was, as people say it: a point in time in, a few words in their language out."""
+"""Says how long ago something was, in the reader's language."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ZONED = lazy_regex(r"T[\d:.]+(?:Z|[+-]\d\d:?\d\d)$")
 
 
 def ago(lang: Language, at: datetime, now: datetime | None = None) -> str:
-    """-> `4 min ago`, or `in 3 h` for what is to come; the day (UTC) where that is more than 30 days away."""
+    """Returns `4 min ago`, or `in 3 h` for the future. If it is more than 30 days away, returns the day (UTC)."""
     seconds = ((now or datetime.now(UTC)) - at).total_seconds()
     far = abs(seconds)
     if far >= _LONG_AGO:
@@ -30,5 +30,5 @@ def ago(lang: Language, at: datetime, now: datetime | None = None) -> str:
 
 
 def zoned(time: str | None) -> bool:
-    """-> whether a time that a log tells has its zone, so that it can be told in another."""
+    """Returns whether a time in a log has a time zone, so that it can be converted."""
     return bool(time and _ZONED.search(time))

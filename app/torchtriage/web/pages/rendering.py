@@ -1,4 +1,4 @@
-"""Templates and what they may use: a template's name and a page's dataclass in, an HTML answer out."""
+"""Renders templates: a template's name and the dataclass of a page become an HTML answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TEMPLATES = _WEB / "templates"
 
 
 def render(request: Request, template: str, page: object, status: int = 200) -> Response:
-    """-> the page in the reader's language; the template sees `page` and the functions below."""
+    """Returns the page in the reader's language. The template can use `page` and the functions below."""
     lang = language(request)
     content = (
         environment()
@@ -67,7 +67,7 @@ def render(request: Request, template: str, page: object, status: int = 200) -> 
 
 @cache
 def environment() -> Environment:
-    """-> all templates, compiled, with what they may use."""
+    """Returns the environment of all templates, compiled, with their filters and functions."""
     made = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -98,13 +98,13 @@ def environment() -> Environment:
 
 @cache
 def _static(name: str) -> str:
-    """-> a static file's address, which changes with its content, so that browsers may keep it for good."""
+    """Returns the URL of a static file. It contains a hash of the content, so that browsers may cache it forever."""
     digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()
     return f"/static/{name}?v={digest[:12]}"
 
 
 def _in_language(request: Request, lang: Language) -> str:
-    """-> the address of this page in another language."""
+    """Returns the URL of this page in another language."""
     kept: list[tuple[str, Any]] = [
         (name, value) for name, value in request.query_params.multi_items() if name != "lang"
     ]

@@ -1,4 +1,4 @@
-"""`/retriage`: what today's knowledge would change in verdicts that are kept, and the button that changes it."""
+"""`/retriage`: what the current knowledge base would change in stored verdicts, and the button to apply it."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def retriage(request: Request, service: ServiceDep, retriage_jobs: RetriageJobsD
 
 @router.post("/retriage/all")
 def begin(retriage_jobs: RetriageJobsDep, caller: Admin) -> Response:
-    """Looks at every incident whose verdict is of other knowledge."""
+    """Starts a preview for every incident whose verdict is from older knowledge."""
     retriage_jobs.start_preview(caller.name)
     return _there()
 
 
 @router.post("/retriage")
 def end(retriage_jobs: RetriageJobsDep, caller: Writer, action: Annotated[str, Form()] = "") -> Response:
-    """`action`: apply keeps what was found, discard forgets it, again looks once more at the incidents chosen last."""
+    """`action` is apply (saves the changes), discard, or again (repeats the preview for the same incidents)."""
     match action:
         case "apply":
             retriage_jobs.apply(caller.name)

@@ -1,4 +1,4 @@
-"""A run as one timeline: a verdict in; curves, rows of hosts and ranks, and the same as a list of events out."""
+"""Shows a verdict as a timeline: curves, rows of hosts and ranks, and a list of the same events."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class RunTimeline:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """-> the signs that are drawn."""
+        """Returns the kinds of signs that are drawn."""
         drawn = {sign.kind for sign in self.job}
         for row in self.rows:
             drawn |= {sign.kind for part in (row, *row.rows) for sign in part.signs}
@@ -87,7 +87,7 @@ class RunTimeline:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """-> the columns of the curves' table."""
+        """Returns the columns of the table of the curves."""
         return tuple(curve.name for curve in self.curves if curve.name != STEP)
 
     @property
@@ -100,7 +100,7 @@ class RunTimeline:
 
 
 def run_timeline(verdict: Verdict) -> RunTimeline | None:
-    """-> the picture of the run; None where the log tells of less than two moments."""
+    """Returns the timeline of the run, or None if the log shows fewer than two moments."""
     told = [*_of_ranks(verdict), *_events(verdict), *_steps_saved(verdict)]
     points = timeline_curves.points(verdict.run.progress)
     file = verdict.run.progress.file if verdict.run.progress else None
@@ -180,7 +180,7 @@ def _drawn(
 
 
 def _of_ranks(verdict: Verdict) -> list[_Placed]:
-    """-> what became of ranks, those of one kind and entry as one, with the words of the event that tells the same."""
+    """Returns what happened to ranks, merged by kind and entry, with the text of the event for the same line."""
     words = {(event.line, event.file): event for event in reversed(verdict.events)}
     alike: dict[tuple[str, str | None], list[RankMark]] = defaultdict(list)
     for mark in verdict.timeline:
@@ -202,7 +202,7 @@ def _of_ranks(verdict: Verdict) -> list[_Placed]:
 
 
 def _events(verdict: Verdict) -> list[_Placed]:
-    """-> what else lines tell: not what marks of ranks tell already."""
+    """Returns the other events, which the marks of ranks do not cover."""
     missing = any(mark.kind == "missing" for mark in verdict.timeline)
     known = {(mark.line, mark.file) for mark in verdict.timeline}
     waited = {mark.entry for mark in verdict.timeline if mark.kind == "waited"}
@@ -215,7 +215,7 @@ def _events(verdict: Verdict) -> list[_Placed]:
 
 
 def _steps_saved(verdict: Verdict) -> list[_Placed]:
-    """-> checkpoints, and how far each rank came where they differ."""
+    """Returns checkpoints, and how far each rank came if they differ."""
     saved = [
         Item("checkpoint", one.line, one.file, one.time, text=one.path, step=one.step)
         for one in verdict.run.checkpoints
@@ -235,7 +235,7 @@ def _event(event: RunEvent, missing: bool) -> Item:
 
 
 def _from_cascades(verdict: Verdict) -> Iterable[RunEvent]:
-    """-> what verdicts from before there were events tell of them."""
+    """Yields the events of an older verdict that stored only cascades."""
     root = verdict.root_cause
     line: Evidence | None = root.evidence[0] if root and root.evidence else None
     if root is not None and line is not None:
@@ -254,7 +254,7 @@ def _rows(
     line: Axis,
     timed: bool,
 ) -> tuple[tuple[Row, ...], tuple[Sign, ...]]:
-    """-> rows of hosts and ranks, and the signs of the whole job, which stand in no row."""
+    """Returns rows of hosts and ranks, and the signs of the whole job, which belong to no row."""
     marks: list[tuple[RankMark, Sign | None]] = []
     for n, one in enumerate(told):
         marks += [(mark, _sign_of(mark, one, n, places[id(mark)], line, timed)) for mark in one.marks]

@@ -1,4 +1,4 @@
-"""Foreign text made safe to look at: a log's text in, the same as HTML out, with nothing hidden in it."""
+"""Converts text from logs into safe HTML in which nothing is hidden."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HIDDEN = lazy_regex(
 
 
 def visible(text: object) -> Markup:
-    """-> `text` as HTML: escaped, colours taken off, hidden characters shown as marks."""
+    """Returns `text` as HTML: escaped, without colors, with hidden characters shown as marks."""
     plain = ANSI.sub("", str(text))
     parts: list[Markup] = []
     end = 0
@@ -36,8 +36,8 @@ def visible(text: object) -> Markup:
 
 
 def coloured(text: object, words: str | None = None, regex: bool = False) -> Markup:
-    """-> the same with the log's colours as classes, and `words`, which may be a regular expression, marked where they
-    stand, in any case."""
+    """Returns the same with the log's colors as classes and with `words`, which may be a regular expression,
+    highlighted regardless of case."""
     line, parts, end, style = str(text), [], 0, Style()
     for found in ANSI.finditer(line):
         parts.append(style.around(_with_marks(line[end : found.start()], words, regex)))
@@ -49,18 +49,18 @@ def coloured(text: object, words: str | None = None, regex: bool = False) -> Mar
 
 
 def prose(text: object) -> Markup:
-    """-> a text of several lines as HTML; only its line feeds stay what they are."""
+    """Returns a text of several lines as HTML. Only its line feeds are kept."""
     return Markup("\n").join(visible(line) for line in str(text).split("\n"))
 
 
 def coded(text: object) -> Markup:
-    """-> a sentence as HTML; what stands between backticks is code."""
+    """Returns a sentence as HTML. Text between backticks becomes code."""
     code, parts = Markup('<code translate="no">{}</code>'), str(text).split("`")
     return Markup().join(code.format(visible(part)) if at % 2 else visible(part) for at, part in enumerate(parts))
 
 
 def size(count: int) -> str:
-    """-> bytes for people, by thousands: 100000 gives `100 kB`."""
+    """Formats a number of bytes in powers of 1000: 100000 gives `100 kB`."""
     value, unit = float(count), "B"
     for larger in ("kB", "MB", "GB", "TB"):
         if value < 999.5:
@@ -70,13 +70,13 @@ def size(count: int) -> str:
 
 
 def moment(at: datetime) -> str:
-    """-> a point in time for people, in UTC; the page's script turns it into the reader's zone."""
+    """Formats a time in UTC. The page's script converts it to the reader's time zone."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
 
 
 @pass_context
 def duration(context: Context, seconds: float) -> str:
-    """-> a time for people, in the page's language: 0.25 gives `0.25 s`, 600 `10 min`, 90000 `25.0 h`."""
+    """Formats a duration in the page's language: 0.25 gives `0.25 s`, 600 `10 min`, 90000 `25.0 h`."""
     value, unit = (f"{seconds:.3g}", "s") if seconds < 120 else (f"{seconds / 60:.0f}", "min")
     if seconds >= 7200:
         value, unit = f"{seconds / 3600:.1f}", "h"
@@ -84,12 +84,12 @@ def duration(context: Context, seconds: float) -> str:
 
 
 def hours(count: float) -> str:
-    """-> hours for people: 0.04 gives `0.04`, 3.25 `3.2`, 1234.5 `1,234`."""
+    """Formats a number of hours: 0.04 gives `0.04`, 3.25 `3.2`, 1234.5 `1,234`."""
     return f"{count:,.0f}" if count >= 100 else f"{count:.1f}" if count >= 0.1 or not count else f"{count:.2f}"
 
 
 def percent(share: float) -> str:
-    """-> a share for people: 0.8 gives `80 %`, 0.004 `< 1 %`."""
+    """Formats a share: 0.8 gives `80 %`, 0.004 `< 1 %`."""
     return "< 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
@@ -104,6 +104,6 @@ def _with_marks(plain: str, words: str | None, regex: bool) -> Markup:
 
 
 def _name(char: str) -> str:
-    """-> how terminals and pagers write it: `^M` for a carriage return, `<U+202E>` for what has no key."""
+    """Returns the notation of terminals and pagers: `^M` for a carriage return, `<U+202E>` for other characters."""
     code = ord(char)
     return f"^{chr(code ^ 0x40)}" if code < 0x80 else f"<U+{code:04X}>"

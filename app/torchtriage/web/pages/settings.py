@@ -1,4 +1,4 @@
-"""`/settings`: for those who run the service: tokens, chats, retention, knowledge, retriage, and all options."""
+"""`/settings`: for administrators: tokens, channels, retention, knowledge, retriage, and all options."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def make_token(
     scope: Annotated[list[str] | None, Form()] = None,
     days: Annotated[int, Form(ge=0, le=3650)] = 0,
 ) -> Response:
-    """Makes a token and shows its secret, once; 0 days is one that does not end."""
+    """Creates a token and shows its secret once. With 0 days, it does not expire."""
     name = " ".join(name.split())
     scopes = [Scope(given) for given in scope or [] if given in SCOPES]
     if not name or len(name) > _LONGEST_NAME or not scopes:
@@ -123,7 +123,7 @@ def try_channel(
     caller: Admin,
     channel: Annotated[str, Form()] = "",
 ) -> Response:
-    """Sends a test message to a channel, at once, and tells what it answered."""
+    """Sends a test message to a channel immediately, and shows the result."""
     try:
         send_test(service, channel, caller.name)
     except (Undelivered, NotFound) as problem:
@@ -170,6 +170,7 @@ def _page(
 
 @cache
 def option_sentences() -> dict[str, str]:
-    """-> by variable what each option is for, in Chinese; the English sentence stands where the option is declared."""
+    """Returns the Chinese description of each option, by variable. The English one is in the declaration of the
+    option."""
     told = tomllib.loads(Path(__file__).with_name("option_descriptions.toml").read_text("utf-8"))
     return {f"{PREFIX}{name.upper()}": sentence for name, sentence in told.items()}

@@ -1,4 +1,4 @@
-"""Signs for people: an entry's sign in, what it looks for in plain words and its exact pattern out."""
+"""Describes the signs of an entry: what each looks for in plain words, and its exact pattern."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class SignPart:
 
 
 def signs_in_words(entry: Entry) -> tuple[tuple[SignPart, ...], ...]:
-    """-> the entry's signs; the parts of one must all be found."""
+    """Returns the entry's signs. All parts of a sign must be found."""
     return tuple(tuple(map(_part, sign.all or (sign,))) for sign in entry.signs)
 
 
 def in_words(pattern: str) -> tuple[str, ...]:
-    """-> what a regex looks for, each alternative once: `(a|b)\\d+ out` gives `(a / b)… out`."""
+    """Returns what a regex looks for, each alternative once: `(a|b)\\d+ out` gives `(a / b)… out`."""
     ways = alternatives(_FLAGS.sub("", pattern))
     told = (_tidy("".join(map(_token, way))) for way in ways)
     return tuple(dict.fromkeys(way for way in told if way.strip(OPEN)))
@@ -55,7 +55,7 @@ class Said:
 
 
 def said(pattern: str, examples: Sequence[str]) -> Said:
-    """-> what a message says that the regex finds: the examples' own words, each alternative's once."""
+    """Returns what a message contains that the regex matches: the words of the examples, once for each alternative."""
     flags = "".join(_FLAGS.findall(pattern))
     ways = ("".join(way) for way in alternatives(_FLAGS.sub("", pattern)))
     found = (_found(flags + way, examples) for way in ways)
@@ -64,7 +64,7 @@ def said(pattern: str, examples: Sequence[str]) -> Said:
 
 
 def _found(pattern: str, examples: Sequence[str]) -> str:
-    """-> the words of the first example that holds them; nothing where none does."""
+    """Returns the words of the first example that match; empty if none does."""
     hits = map(linear_regex(pattern).search, examples)
     return next((" ".join(hit[0].split()) for hit in hits if hit and hit[0].strip()), "")
 

@@ -1,4 +1,5 @@
-"""`/login/oidc` and its callback: the way to the provider and back, which ends in a session as a token's login does."""
+"""`/login/oidc` and its callback: login through an OpenID Connect provider, which starts a session like a token
+does."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _Text = Annotated[str, Query(max_length=4096)]
 
 @router.get(_PATH)
 def begin(request: Request, service: ServiceDep, next: _Text = "/") -> Response:
-    """Sends the browser to the provider. Raises NotFound where there is none, TooMany."""
+    """Redirects the browser to the provider. Raises NotFound if there is none, or TooMany."""
     limit, address = rate_limit(request)
     limit.count(None, address)
     url, attempt = _provider(request).begin()
@@ -42,7 +43,8 @@ def begin(request: Request, service: ServiceDep, next: _Text = "/") -> Response:
 
 @router.get(f"{_PATH}/callback")
 def finish(request: Request, service: ServiceDep, code: _Text = "", state: _Text = "", error: _Text = "") -> Response:
-    """Starts the session of whom the provider sent back. Raises LoginRefused, ProviderUnavailable, TooMany."""
+    """Starts a session for the user that the provider confirmed. Raises LoginRefused, ProviderUnavailable or
+    TooMany."""
     provider = _provider(request)
     limit, address = rate_limit(request)
     limit.before_login(address)
@@ -68,7 +70,7 @@ def _provider(request: Request) -> Provider:
 
 
 def _kept(request: Request) -> tuple[Attempt, str]:
-    """-> the login that this browser began. Raises LoginRefused."""
+    """Returns the login that this browser started. Raises LoginRefused."""
     try:
         state, nonce, verifier, after = map(str, json.loads(bytes.fromhex(request.cookies.get(_COOKIE, ""))))
         "".join((state, nonce, verifier, after)).encode()  # half of a character's pair can't be sent anywhere

@@ -1,4 +1,4 @@
-"""`/theme`: light, dark, or as the reader's system has it: what was chosen in, a cookie and a page's attribute out."""
+"""`/theme`: the light or dark theme, or that of the reader's system, stored in a cookie."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def choose(
     theme: Annotated[str, Form(max_length=20)] = "",
     back: Annotated[str, Form(max_length=4000)] = "/",
 ) -> Response:
-    """Keeps the choice in the browser, and leads back to the page; what is no theme changes nothing."""
+    """Stores the theme in a cookie and redirects back to the page. An invalid theme changes nothing."""
     answer = RedirectResponse(inside(back), HTTPStatus.SEE_OTHER)
     if theme in THEMES:
         secure = request.url.scheme == "https"
@@ -31,13 +31,13 @@ def choose(
 
 
 def theme_of(request: Request) -> str:
-    """-> one of THEMES; the system's where nothing was chosen."""
+    """Returns one of THEMES; that of the system if nothing was chosen."""
     chosen = request.cookies.get(_COOKIE, "")
     return chosen if chosen in THEMES else THEMES[0]
 
 
 def address_of(request: Request) -> str:
-    """-> the address of the page that is shown, to come back to; the first page where it is the answer to a form."""
+    """Returns the URL of the current page, to come back to; `/` if the page is the answer to a form."""
     if request.method not in ("GET", "HEAD"):
         return "/"
     return request.url.path + (f"?{request.url.query}" if request.url.query else "")

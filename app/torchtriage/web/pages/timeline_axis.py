@@ -1,4 +1,4 @@
-"""Where things stand along a timeline: lines of a log with the times that they tell in, places from 0 to WIDTH out."""
+"""The axis of a timeline: converts lines and times of a log into positions from 0 to WIDTH."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Axis:
     enlarged: float | None = None
 
     def at(self, value: float) -> float:
-        """-> its place."""
+        """Returns the position of a value."""
         for (low, begin), (high, end) in zip(self.knots, self.knots[1:], strict=False):
             if value <= high:
                 part = (value - low) / ((high - low) or 1.0)
@@ -60,12 +60,12 @@ class Axis:
 
     @property
     def seconds(self) -> float:
-        """How long it is from one edge to the other."""
+        """The length of the axis, in seconds if it shows times."""
         return self.knots[-1][0] - self.knots[0][0]
 
     @property
     def ticks(self) -> tuple[Tick, ...]:
-        """-> the times to write below; none where lines tell no time."""
+        """Returns the times to label; none if the lines have no times."""
         if not self.timed:
             return ()
         edges = [self.knots[0], *(knot for knot in self.knots[2:] if self.enlarged is not None), self.knots[-1]]
@@ -74,12 +74,12 @@ class Axis:
 
     @property
     def one_day(self) -> bool:
-        """Whether a clock without the date tells the times apart."""
+        """Whether times without a date are unambiguous."""
         first, last = (self._wall(value) for value in (self.knots[0][0], self.knots[-1][0]))
         return first.date() == last.date() or self.seconds < _DAY / 2
 
     def moment(self, value: float | None) -> str | None:
-        """-> the value as a time in UTC, where the zone of the log's clock is known."""
+        """Returns the value as a time in UTC, if the time zone of the log is known."""
         if value is None or not self.timed or self.zone is None:
             return None
         return datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
@@ -89,16 +89,17 @@ class Axis:
         return Tick(self.at(value), whole, self.moment(value))
 
     def _wall(self, value: float) -> datetime:
-        """-> what the log's clock showed."""
+        """Returns the value as the log's clock showed it."""
         return datetime.fromtimestamp(value + (self.zone or 0.0), UTC)
 
 
 def measured(spots: Sequence[Spot], curve: int = 0) -> tuple[list[float | None], bool, float | None]:
-    """-> a value for each spot, whether those are seconds, and how far the log's clock is ahead of UTC.
+    """Returns a value for each spot, whether the values are seconds, and how many seconds the log's clock is ahead of
+    UTC.
 
-    A line without a time has that of the line above it which tells one. Where too few do, lines count in their order;
-    so do the first `curve` ones by themselves, which would fall into one place.
-    Times without a zone beside others with one are taken as of the zone in which they agree with the lines around.
+    A line without a time gets the time of the last line above it that has one. If too few lines have times, or too few
+    of the first `curve` spots, the values are line numbers instead. Times without a time zone, next to times with one,
+    are placed in the zone in which they fit the lines around them.
     """
     parsed = [_moment(spot.time) for spot in spots]
     few = sum(at is not None for at in parsed) < max(2, _TIMED * sum(spot.line > 0 for spot in spots))
@@ -113,8 +114,7 @@ def measured(spots: Sequence[Spot], curve: int = 0) -> tuple[list[float | None],
 
 
 def axis(values: Iterable[float], focus: float | None, timed: bool, zone: float | None, dated: bool = True) -> Axis:
-    """-> the axis on which all values have their places; what stands from `focus` on is enlarged where it would be
-    small."""
+    """Returns an axis that contains all values. The part from `focus` on is enlarged if it would be small."""
     known = sorted(set(values))
     start, end = known[0], known[-1]
     begin = focus if focus is not None else start
@@ -149,8 +149,8 @@ def _by_line(spots: Sequence[Spot]) -> list[float | None]:
 
 
 def _ahead(spots: Sequence[Spot], zoned: dict[int, float], plain: dict[int, float], zone: float) -> float:
-    """-> how many seconds the clocks that tell no zone are ahead of UTC: as those that do, unless their times then lie
-    before a line above or hours behind it; else as many whole hours as fit."""
+    """Returns how many seconds the clocks without a time zone are ahead of UTC: the same as the zoned clocks, unless
+    their times would then be before a line above or hours after it; else as many whole hours as fit."""
     apart = [
         (value - zoned[m], spots[m].line > spots[n].line)
         for n, value in plain.items()
@@ -165,7 +165,7 @@ def _ahead(spots: Sequence[Spot], zoned: dict[int, float], plain: dict[int, floa
 
 
 def _beside(n: int, spots: Sequence[Spot], known: dict[int, float]) -> float | None:
-    """-> the value of the line above that has one, else of the next one below, in the same file."""
+    """Returns the value of the nearest line above that has one, else of the next one below, in the same file."""
     here = spots[n]
     if not here.line:
         return None

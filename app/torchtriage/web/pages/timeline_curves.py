@@ -1,4 +1,4 @@
-"""How a run went on, to be drawn: a verdict's curve of progress and its places on the timeline in, curves out."""
+"""The curves of a timeline: how loss, step time and other values of the run developed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ class Gap:
 
 
 def points(curve: ProgressCurve | None) -> list[Point]:
-    """-> what the lines of progress tell; how long a step took since the one before, where no line prints that."""
+    """Returns the values in the lines of progress. If no line prints the time of a step, computes it from the previous
+    line."""
     if curve is None:
         return []
     columns = curve.values.items()
@@ -71,14 +72,15 @@ def points(curve: ProgressCurve | None) -> list[Point]:
 
 
 def curves(told: Sequence[Point], broken: Collection[float]) -> tuple[Curve, ...]:
-    """-> those values of the points that change; a curve ends at each `broken` place and begins again behind it."""
+    """Returns the values that change, as curves. A curve is interrupted at each `broken` place."""
     drawn = (_curve(name, told, broken) for name in _NAMES)
     return tuple(curve for curve in drawn if curve)[:_MOST]
 
 
 def gaps(told: Sequence[Point], places: Sequence[float], end: float | None) -> list[tuple[float, float, int]]:
-    """-> (from, to, number of the point before it) of each stretch of seconds without progress; `end`: when the run
-    failed. Of a long log only some lines of progress are known: where steps went on at their pace there is no gap."""
+    """Returns (start, end, number of the point before) of each period in seconds without progress. `end` is when the
+    run failed. Of a long log only some lines of progress are known, so steps that continued at their pace are no
+    gap."""
     if len(places) < _LEAST:
         return []
     least = max(_GAP, _USUAL * median(after - before for before, after in pairwise(places)))
@@ -106,7 +108,7 @@ def gaps(told: Sequence[Point], places: Sequence[float], end: float | None) -> l
 
 
 def sliced(told: Sequence[Point]) -> tuple[Point, ...]:
-    """-> the points, each with the slice around its place that is nearer to it than to any other."""
+    """Returns the points, each with the slice that is closer to it than to any other point."""
     borders = [0.0, *(round((before.at + after.at) / 2, 1) for before, after in pairwise(told)), WIDTH]
     return tuple(
         replace(point, left=left, width=max(round(right - left, 1), 0.0))
@@ -115,13 +117,13 @@ def sliced(told: Sequence[Point]) -> tuple[Point, ...]:
 
 
 def usual(told: Sequence[Point], name: str = STEP_TIME) -> float | None:
-    """-> the value that most points are near to."""
+    """Returns the median of a value."""
     values = [point.values[name] for point in told if name in point.values]
     return median(values) if values else None
 
 
 def _steps(told: Sequence[Point], n: int) -> int | None:
-    """-> how many steps there are from a point to the next one."""
+    """Returns the number of steps from a point to the next one."""
     before, after = told[n].step, told[n + 1].step
     return after - before if before is not None and after is not None else None
 

@@ -1,7 +1,7 @@
-"""The hosts of a run and their ranks as rows of its timeline: marks with their places in, few rows out.
+"""The rows of a timeline: hosts and their ranks, with marks at their places.
 
-Up to MOST_HOSTS hosts have a row each, and up to MOST_RANKS ranks below one. Beyond that, those that did the same share
-one, so that the picture stays a glance high, however many there are.
+Up to MOST_HOSTS hosts and up to MOST_RANKS ranks per host have a row each. Beyond that, ranks that behaved the same
+share a row, so that the picture stays small.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class Row:
 
     @property
     def label(self) -> str:
-        """-> the ranks, cut where they are many ranges."""
+        """Returns the ranks, shortened if there are many ranges."""
         ranks = str(self.ranks)
         return ranks if len(ranks) <= _MOST_LABEL else ranks[:_MOST_LABEL].rsplit(",", 1)[0] + ", …"
 
     @property
     def named(self) -> str:
-        """-> the hosts, as many as a hint can hold."""
+        """Returns the hosts, as many as fit in a tooltip."""
         return ", ".join(self.hosts[:_MOST_NAMES]) + (", …" if len(self.hosts) > _MOST_NAMES else "")
 
     @property
@@ -71,8 +71,8 @@ def rows(
     host_ranks: Mapping[str, RankSet],
     of_host: Mapping[str, Sequence[Sign]],
 ) -> tuple[Row, ...]:
-    """-> a row for each host, with those of its ranks below; where no line tells who ran where, rows of ranks. `marks`
-    have their signs, None where no line shows any; `of_host` are the signs of hosts themselves."""
+    """Returns a row per host, with rows of its ranks below. If the hosts are unknown, returns rows of ranks. `marks`
+    come with their signs, None if no line shows any. `of_host` are the signs of hosts themselves."""
     mark_of = {rank: n for n, (mark, _) in enumerate(marks) for rank in mark.ranks}
     placed: dict[str, list[int]] = {host: list(ranks) for host, ranks in host_ranks.items()}
     for host in of_host:
@@ -114,7 +114,7 @@ def _hosts(
 def _ranks(
     ranks: Sequence[int], mark_of: Mapping[int, int], marks: Sequence[tuple[RankMark, Sign | None]]
 ) -> list[Row]:
-    """-> rows of ranks by their numbers; where they share rows, who failed first stands on top."""
+    """Returns rows of ranks in order. If they share rows, the one that failed first comes first."""
     if len(ranks) <= MOST_RANKS:
         return [_row(RankSet.of([rank]), [marks[mark_of[rank]]] if rank in mark_of else []) for rank in ranks]
     alike: dict[tuple[str, str | None], list[int]] = defaultdict(list)
@@ -129,7 +129,7 @@ def _ranks(
 
 
 def _row(ranks: RankSet, marks: Sequence[tuple[RankMark, Sign | None]]) -> Row:
-    """-> the row of ranks that show marks of one kind: its sign spans from the first to the last of them."""
+    """Returns the row of ranks with marks of one kind. Its sign spans from the first mark to the last."""
     kind = marks[0][0].kind if marks else "silent"
     signs = [sign for _, sign in marks if sign]
     if not signs:
@@ -142,7 +142,7 @@ def _row(ranks: RankSet, marks: Sequence[tuple[RankMark, Sign | None]]) -> Row:
 
 
 def _joined(ranks: RankSet, below: Sequence[Row], own: Sequence[Sign] = ()) -> Row:
-    """-> a row that shows what those below it do, equal signs at one place once, and what is its own."""
+    """Returns a row that combines the rows below it and its own signs. Equal signs at one place appear once."""
     kind = min((row.kind for row in below), key=KINDS.index, default="silent")
     told = [*own, *(sign for row in below for sign in row.signs)]
     shown: list[Sign] = []

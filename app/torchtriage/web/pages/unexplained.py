@@ -1,4 +1,4 @@
-"""`/unexplained`: failures that no entry names, the heaviest first, each with a link to draft its entry."""
+"""`/unexplained`: unexplained failures, most costly first, each with a link to draft an entry for it."""
 
 from __future__ import annotations
 

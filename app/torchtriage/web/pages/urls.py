@@ -1,4 +1,4 @@
-"""What pages read from their address, and addresses made of it."""
+"""Reads values from the URL of a page and builds URLs."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ LONGEST = 300  # characters of a value
 
 
 def value(request: Request, name: str) -> str:
-    """-> a value of the address, without characters that no name has and Postgres refuses."""
+    """Returns a query parameter, without characters that are not printable."""
     asked = request.query_params.get(name, "")[:LONGEST]
     return "".join(char for char in asked if char.isprintable()).strip()
 
 
 def address(path: str, asked: Mapping[str, object]) -> str:
-    """-> the path with what is asked for; empty values are left out."""
+    """Returns the path with these query parameters. Empty values are left out."""
     kept = {name: given for name, given in asked.items() if given not in ("", None)}
     return f"{path}?{urlencode(kept)}" if kept else path
 
 
 def moment(text: str, end: bool = False) -> datetime | None:
-    """-> a point in time from `2026-05-01` or an ISO 8601 one, in UTC; a day's `end` is the next one's beginning. None
-    where it is neither."""
+    """Parses `2026-05-01` or another ISO 8601 time into UTC. With `end`, a day gives the start of the next day. Returns
+    None if it is neither."""
     try:
         found = datetime.fromisoformat(text)
         found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
@@ -36,7 +36,7 @@ def moment(text: str, end: bool = False) -> datetime | None:
 
 
 def days_of(text: str) -> tuple[str, str] | None:
-    """-> the first and the last day of a day, `2026-05-01`, or month, `2026-05`; None where it is neither."""
+    """Returns the first and last day of a day, `2026-05-01`, or a month, `2026-05`. Returns None if it is neither."""
     if day(text) is not None:
         return text, text
     first = day(f"{text}-01")
@@ -44,7 +44,7 @@ def days_of(text: str) -> tuple[str, str] | None:
 
 
 def day(text: str) -> date | None:
-    """-> a day from `2026-05-01`; None where it is none, or one that nothing is known of."""
+    """Parses a day such as `2026-05-01`. Returns None if it is not a day, or outside the years 1971 to 8999."""
     try:
         found = date.fromisoformat(text)
     except ValueError:
@@ -53,7 +53,7 @@ def day(text: str) -> date | None:
 
 
 def inside(address: str) -> str:
-    """-> the address where it is one of this service, else the first page: a form must not lead to other sites."""
+    """Returns the URL if it is on this service, else `/`, so that a form cannot redirect to another site."""
     parts = urlsplit(address)
     inside = not parts.scheme and not parts.netloc and address.startswith("/") and "\\" not in address
     return address if inside and not address.startswith("//") else "/"

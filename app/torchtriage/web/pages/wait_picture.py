@@ -1,4 +1,4 @@
-"""Who waits for whom in a hang, as a picture: a verdict's states of ranks in, boxes and lines between them out."""
+"""Draws who waits for whom in a hang: boxes with states of ranks, and lines between them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class WaitPicture:
 
 
 def wait_picture(verdict: Verdict) -> WaitPicture | None:
-    """-> the picture; None where the verdict tells no states, as older ones do."""
+    """Returns the picture, or None if the verdict has no states of ranks, as older ones do not."""
     states = verdict.run.waits
     if not states:
         return None
@@ -65,7 +65,7 @@ def _boxes(states: list[RankState]) -> tuple[Box, ...]:
 
 
 def short(ranks: RankSet) -> str:
-    """-> the ranks, cut after a range where they are many."""
+    """Returns the ranks, shortened after a range if there are many."""
     text = str(ranks).replace(",", ", ")
     return text if len(text) <= _LONGEST else text[:_LONGEST].rsplit(",", 1)[0] + ", …"
 
