@@ -71,12 +71,12 @@ def test_ranks_that_wait_for_one_another_are_not_named(engine: Engine) -> None:
         (
             "Culprit rank 2; Error type: COLLECTIVE_TYPE_MISMATCH, Expected collective type: 'all_reduce' does not match"
             " found collective type: 'broadcast'",
-            "Rank 2 called broadcast where the other ranks called all_reduce (all_reduce 12 of the group default_pg).",
+            "Rank 2 called broadcast while the other ranks called all_reduce (all_reduce 12 of the group default_pg).",
         ),
         (
             "Culprit rank 2; Error type: SIZE_OR_SYNTAX_MISMATCH, Expected input sizes: '[[16]]' does not match found "
             "input sizes: '[[32]]'",
-            "Rank 2 called all_reduce [32] where the other ranks called all_reduce [16] (all_reduce 12 of the group",
+            "Rank 2 called all_reduce [32] while the other ranks called all_reduce [16] (all_reduce 12 of the group",
         ),
     ],
 )

@@ -150,7 +150,7 @@ def test_of_several_processes_in_a_file_the_one_that_stands_elsewhere_is_named(e
     verdict = stacked(engine, tmp_path, {"stacks.txt": text})
     assert verdict.answer is not None
     assert verdict.answer.says.startswith(
-        "Process 4713 stood in readinto (socket.py:706), called by upload (train.py:41), by the stacks, while 3 others waited."
+        "The stacks show Process 4713 in readinto (socket.py:706), called by upload (train.py:41), while 3 others waited."
     )
     assert verdict.run.suspect_ranks == ()
     assert verdict.root_cause is not None

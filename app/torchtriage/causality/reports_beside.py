@@ -1,7 +1,8 @@
-"""What tools report beside the log against what the log itself shows: a choice in, one with the better cause out.
+"""Decides whether a report of a tool names a better root cause than the log itself.
 
-A kernel's Xid, a scheduler's record or the state of a GPU says why a process died, where the log has only what came of
-it. So a report comes before symptoms, and never before an error of the program's own that it does not explain.
+Reports are the kernel log, records of a scheduler, the state of a GPU and similar output. They say why a process died,
+while the log often shows only the consequences. So a report comes before symptoms in the log, but not before an error
+of the program itself that it does not explain.
 """
 
 from __future__ import annotations
@@ -24,17 +25,15 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.file_types import FileForm
 from torchtriage.reading.prefixes.times import seconds_between
 
-_OF_THE_JOB = frozenset(
-    {FileForm.SLURM_JOB, FileForm.KUBERNETES}
-)  # reports that speak of this run, and of nothing else
+_OF_THE_JOB = frozenset({FileForm.SLURM_JOB, FileForm.KUBERNETES})  # forms of reports that are only about this run
 _ZONE = lazy_regex(r"(?:Z|[+-]\d\d:?\d\d)$")
-_FARTHEST_ZONE = 14 * 3600.0  # seconds that a place can be from UTC
-_OF_THE_USER = "user"  # whose program is wrong, as its entry says
+_FARTHEST_ZONE = 14 * 3600.0  # seconds; the largest offset of a time zone from UTC
+_OF_THE_USER = "user"  # the owner of entries about errors in the user's program
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A finding of a report, beside the root cause of the log, which is None where nothing failed there."""
+    """A finding from a report, and the root cause that the log shows, which is None if nothing failed in the log."""
 
     report: Finding
     root: Finding | None
@@ -42,13 +41,13 @@ class Beside:
 
     @property
     def of_the_job(self) -> bool:
-        """Whether a scheduler speaks of the job itself."""
+        """Whether the report is a scheduler's record of this job."""
         return self.reading.forms.get(self.report.position.file) in _OF_THE_JOB
 
     @property
     def after_the_failure(self) -> Seconds | None:
-        """From the failure that the log shows to the report, with what is known of their hosts' clocks corrected; None
-        where the clocks do not tell."""
+        """The seconds from the failure in the log to the report, corrected by the known clock differences of their
+        hosts. None if the times cannot be compared."""
         root, report = self.root, self.report.event
         seconds = self._between(_time_of(root), report.time) if root is not None else None
         if root is None or seconds is None:
@@ -59,12 +58,12 @@ class Beside:
 
     @property
     def before_the_run(self) -> Seconds | None:
-        """From the report to the first line of the run."""
+        """The seconds from the report to the first line of the run."""
         return self._between(self.report.event.time, self._run[0])
 
     @property
     def before_the_end(self) -> Seconds | None:
-        """From the report to the last line of the run."""
+        """The seconds from the report to the last line of the run."""
         return self._between(self.report.event.time, self._run[1])
 
     @property
@@ -77,18 +76,18 @@ class Beside:
 
 
 class Seconds(NamedTuple):
-    """How far apart two times are, at least and at most: more than one number where only one of them has an offset from
-    UTC."""
+    """The minimum and maximum number of seconds between two times. They differ if only one of the times has an offset
+    from UTC."""
 
     least: float
     most: float
 
 
 def between(first: str | None, last: str | None) -> Seconds | None:
-    """-> the seconds from one time to another; None where they can't be compared.
+    """Returns the seconds from one time to another, or None if they cannot be compared.
 
-    A log often tells local time without an offset. It is that of the host whose kernel prints one, or UTC, as in most
-    containers; beside UTC it may be that of any place.
+    Times in logs often have no offset. Such a time is taken as local time of the host whose kernel prints an offset, or
+    as UTC, as in most containers. If the other time is in UTC, it may be the local time of any place.
     """
     if first is None or last is None:
         return None
@@ -109,7 +108,7 @@ def between(first: str | None, last: str | None) -> Seconds | None:
 
 
 def _offset(zone: str) -> float | None:
-    """-> the seconds by which a clock is ahead of UTC; None for UTC itself."""
+    """Returns how many seconds a clock with this offset is ahead of UTC, or None for UTC itself."""
     if zone == "Z":
         return None
     minutes = int(zone[1:3]) * 60 + int(zone[-2:])
@@ -117,15 +116,15 @@ def _offset(zone: str) -> float | None:
 
 
 def is_state(finding: Finding, reading: Reading) -> bool:
-    """-> whether a report says how things were when somebody looked, and not when that began, or the log does not tell
-    when it ran: then the report can be older than the run."""
+    """Returns whether a report may be older than the run: it shows a state without saying when it began, or the times
+    cannot be compared."""
     form = reading.forms.get(finding.position.file)
     undated = finding.event.time is None or Beside(finding, None, reading).before_the_run is None
     return form is not None and form not in _OF_THE_JOB and undated
 
 
 def with_reports(choice: Choice, reading: Reading) -> Choice:
-    """-> the choice; where a report tells the cause of what the log shows, with that as root cause."""
+    """Returns the choice, with a report as its root cause if that report names the cause of what the log shows."""
     reports = [each for each in that_failed(reading.beside) if each.match is not None]
     if not reports:
         return choice
@@ -156,8 +155,8 @@ def with_reports(choice: Choice, reading: Reading) -> Choice:
 
 
 def _best(reports: Iterable[Finding], choice: Choice, reading: Reading) -> tuple[Finding, Rule[Beside]] | None:
-    """-> the report that tells the cause, and the rule by which it does: the strongest, of equals the earliest that no
-    other one explains."""
+    """Returns the report that names the cause, and the rule that says so. The strongest report wins; among equals, the
+    earliest that no other report explains."""
     told = [
         (report, rule)
         for report in reports
@@ -184,7 +183,8 @@ def _recorded_after_the_failure(case: Beside) -> bool:
 
 
 def _of_another_host(case: Beside) -> bool:
-    """-> whether it is of another host than the one on which the failure was, which waited for no other."""
+    """Returns whether the report is about another host than the failure. Symptoms do not count, because their cause may
+    be on another host."""
     root = case.root
     if root is None or root.has_role(Role.DISTRIBUTED_SYMPTOM) or root.has_role(Role.TIMEOUT) or _is_symptom(root):
         return False
@@ -193,7 +193,7 @@ def _of_another_host(case: Beside) -> bool:
 
 
 def _bare(host: str) -> str:
-    """-> a host's name without its domain, as some tools print it with and some without."""
+    """Returns the name of a host without its domain, because tools differ in whether they print it."""
     return host.split(".")[0].lower() if not host[:1].isdigit() else host
 
 
@@ -201,26 +201,26 @@ REPORTS_ASIDE: tuple[Rule[Beside], ...] = (
     Rule(
         "recorded-before-the-run",
         _recorded_before_the_run,
-        "a report beside the log is from before the run began",
-        "日志之外的某条记录早于本次运行开始",
+        "a report next to the log is from before the run started",
+        "日志之外的某条记录早于本次运行的开始时间",
     ),
     Rule(
         "recorded-after-the-failure",
         _recorded_after_the_failure,
-        "a report beside the log is from after the failure",
+        "a report next to the log is from after the failure",
         "日志之外的某条记录晚于失败时刻",
     ),
     Rule(
         "of-another-host",
         _of_another_host,
-        "a report beside the log is of another host than the one that failed",
+        "a report next to the log is about a host other than the one that failed",
         "日志之外的某条记录来自另一台主机，而不是失败的主机",
     ),
 )
 
 
 def _tells_more(case: Beside) -> bool:
-    """-> whether it names the same cause, and the log only how the process ended."""
+    """Returns whether the report names the same cause, while the log shows only how the process ended."""
     root = case.root
     return root is not None and root.entry == case.report.entry and grade(case.report) > grade(root)
 
@@ -231,8 +231,8 @@ def _explains_failure(case: Beside) -> bool:
 
 
 def _came_before_symptoms(case: Beside) -> bool:
-    """-> whether the kernel of a host told of it before anything failed in the log, and no entry knows a cause of what
-    did: a GPU or disk that is gone fails in many words."""
+    """Returns whether a host reported its failure before anything failed in the log, and no entry names a cause in the
+    log. After a GPU or disk is lost, a program can fail with any message."""
     root, seconds = case.root, case.after_the_failure
     if root is None or seconds is None or seconds.least > CLOCKS_APART or not _is_cause(case.report):
         return False
@@ -241,7 +241,7 @@ def _came_before_symptoms(case: Beside) -> bool:
 
 
 def _beside_symptoms(case: Beside) -> bool:
-    """-> whether the log shows only what follows from a failure elsewhere."""
+    """Returns whether the log shows only consequences of a failure elsewhere."""
     root, report = case.root, case.report
     if root is None or report.match is None or explains(root, report) or root.entry == report.entry:
         return False
@@ -251,21 +251,22 @@ def _beside_symptoms(case: Beside) -> bool:
 
 
 def _ended_with_it(case: Beside, root: Finding) -> bool:
-    """-> whether the scheduler ended the job when the failure came, and not because it hung on behind one. A rank that
-    waited for minutes did so before."""
+    """Returns whether the scheduler ended the job at the time of the failure. A job that hung for minutes after a
+    failure, or a rank that waited for minutes, does not count."""
     seconds = case.after_the_failure
     return not root.has_role(Role.TIMEOUT) and (seconds is None or seconds.least <= CLOCKS_APART)
 
 
 def _ended_the_job(case: Beside) -> bool:
-    """-> whether nothing failed in the log, and a scheduler says how the job ended."""
+    """Returns whether nothing failed in the log, and a scheduler's record says how the job ended."""
     return (
         case.root is None and case.of_the_job and grade(case.report) > Grade.WEAK and not case.reading.environment.well
     )
 
 
 def _stopped_the_run(case: Beside) -> bool:
-    """-> whether nothing failed in the log, which stops without a good end, and the kernel told of it just before."""
+    """Returns whether the log stops without a failure or a successful end, and the kernel reported a failure just
+    before."""
     if case.root is not None or case.of_the_job or not _is_cause(case.report):
         return False
     seconds = case.before_the_end
@@ -279,43 +280,43 @@ REPORTS_FIRST: tuple[Rule[Beside], ...] = (
     Rule(
         "report-tells-more",
         _tells_more,
-        "a report beside the log names the same cause, and the log only how the process ended",
+        "a report next to the log names the same cause, while the log shows only how the process ended",
         "日志之外的记录给出同一原因，而日志只说明了进程如何结束",
         sets_aside=False,
     ),
     Rule(
         "report-explains-failure",
         _explains_failure,
-        "a report beside the log names a cause from which the failure in the log follows",
+        "a report next to the log names a cause that explains the failure in the log",
         "日志之外的记录给出了原因，日志中的失败是它的后果",
         sets_aside=False,
     ),
     Rule(
         "host-failed-first",
         _came_before_symptoms,
-        "the host reported it before anything failed in the log",
-        "在日志出现任何失败之前，主机已经报告了它",
+        "the host reported this failure before anything failed in the log",
+        "在日志出现任何失败之前，主机已报告了该故障",
         sets_aside=False,
     ),
     Rule(
         "report-beside-symptoms",
         _beside_symptoms,
-        "the log shows only consequences, and a report beside it a cause",
+        "the log shows only consequences, while a report next to it names a cause",
         "日志中只有后果，而日志之外的记录给出了原因",
         sets_aside=False,
     ),
     Rule(
         "record-of-the-job",
         _ended_the_job,
-        "no failure stands in the log, and the scheduler's record says how the job ended",
+        "the log shows no failure, but the scheduler's record says how the job ended",
         "日志中没有失败，而调度器的记录说明了任务如何结束",
         sets_aside=False,
     ),
     Rule(
         "stopped-the-run",
         _stopped_the_run,
-        "the log stops without a failure of its own, and a report beside it names one",
-        "日志中断且自身没有失败，而日志之外的记录给出了失败",
+        "the log stops without showing a failure, but a report next to it names one",
+        "日志中断且未显示失败，而日志之外的记录给出了失败",
         sets_aside=False,
     ),
 )
@@ -326,6 +327,6 @@ def _is_cause(report: Finding) -> bool:
 
 
 def _is_symptom(root: Finding) -> bool:
-    """-> whether a finding says only that a peer was lost, that ranks waited, or how a process ended."""
+    """Returns whether a finding shows only that a peer was lost, that ranks waited, or how a process ended."""
     roles = (Role.TIMEOUT, Role.PEER_LOSS, Role.PROCESS_END, Role.LAUNCHER_ECHO)
     return any(map(root.has_role, roles)) or grade(root) <= Grade.WITNESS
