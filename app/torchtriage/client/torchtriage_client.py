@@ -1242,8 +1242,8 @@ _STEP = re.compile(
 class Limits(NamedTuple):
     """After how many seconds without output a run counts as hanging.
 
-    At least `silence`, and at least `factor` times its usual pause. At least `patience` while the usual pause is not
-    known.
+    At least `silence`, and at least `factor` times its usual pause. At least `patience` if the last line had a form
+    that was seldom seen before.
     """
 
     silence: float = 90.0

@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 _PATIENCE = 60.0  # seconds that a sender may send nothing
 _SLOWEST, _SLOW = 1 << 10, 256 << 10  # bytes that earn a second of waiting: at the beginning, and after 64 MB
-_IN_TIME = 256  # seconds of sending in which the required rate rises to the average so far
+_IN_TIME = 256  # the required rate between these two is the bytes received so far, divided by these seconds
 _OVERHEAD = 16 << 20  # bytes that a form and compression can add to a log
 _DRAINED, _DRAINING = 1 << 30, 10  # bytes and seconds for which a refused body is read and discarded
 _ENCODINGS = {"gzip": b"\x1f\x8b", "x-gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
