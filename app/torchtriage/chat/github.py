@@ -17,10 +17,8 @@ from torchtriage.domain.notice import Thread
 
 _VERSION = "2022-11-28"
 _RECENT = timedelta(days=1)  # the search may not find newer issues; the list contains them
-_PAGES, _EACH = (
-    20,
-    30,
-)  # pages of that list, and issues per page; a page of long issues fits into the part of an answer that is read
+# Pages of that list, and issues per page; a page of long issues fits into the part of an answer that is read.
+_PAGES, _EACH = 20, 30
 _GONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 _MARKUP = re.compile(r"([\\`*_\[\]<>&|~])")
 _PINGS = re.compile(r"([@#])")

@@ -7,14 +7,8 @@ import unicodedata
 from torchtriage.reading.prefixes.strip import ANSI
 from torchtriage.reading.redaction.redact import redact
 
-_HIDDEN = {
-    "Cc",
-    "Cf",
-    "Cs",
-    "Co",
-    "Zl",
-    "Zp",
-}  # Unicode categories: controls, bidi and zero-width marks, surrogates, private use
+# Unicode categories: controls, bidi and zero-width marks, surrogates, private use.
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 _ROOM = 1000  # characters after the cut that are searched for secrets too, because a secret may begin before it
 
 

@@ -20,10 +20,8 @@ from torchtriage.client.torchtriage_client import Member, Stream, ring_member, s
 _TOLD_TO_END = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
 _FORWARDED = {*_TOLD_TO_END, signal.SIGUSR1, signal.SIGUSR2}
 _WAITED = {*_FORWARDED, signal.SIGCHLD, signal.SIGWINCH}
-_BLOCKED = {
-    *_WAITED,
-    signal.SIGTTOU,
-}  # SIGTTOU, because this process takes the terminal back while it is in the background
+# SIGTTOU, because this process takes the terminal back while it is in the background.
+_BLOCKED = {*_WAITED, signal.SIGTTOU}
 _PR_SET_PDEATHSIG = 1
 
 

@@ -118,9 +118,8 @@ class _Job:
         options, now = self._options, time.monotonic()
         follower = Follower(options.paths, now)
         written = follower.newest()
-        began = (
-            now - max(0.0, time.time() - written) if written else now
-        )  # the job may have hung before the watch started
+        # The job may have hung before the watch started.
+        began = now - max(0.0, time.time() - written) if written else now
         watch = Watch(self._limits, began, last_step)
         follower.read(watch, began)
         watch.look(began)
@@ -222,9 +221,8 @@ def last_step(tail: bytes) -> Step | None:
     for line in reversed(tail.decode("utf-8", "replace").splitlines()[-_LINES_LOOKED_AT:]):
         text = progress.newest(line)
         if progress.progressed(text) and progress.counts(progress.counting(text))[0]:
-            number = (
-                None if progress.BAR in text else progress.step(text)
-            )  # the number of a progress bar may be that of an evaluation
+            # The number of a progress bar may be that of an evaluation.
+            number = None if progress.BAR in text else progress.step(text)
             return Step(text.encode() if number is None else str(number).encode(), number)
     return None
 

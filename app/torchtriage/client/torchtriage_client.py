@@ -319,9 +319,8 @@ def _part(pieces: Iterable[Piece], begin: int, end: int) -> Iterator[Piece]:
 def whole_file(name: str, path: str, start: int = 0) -> Member:
     """Returns a file from offset `start` to its current end. Raises OSError."""
     size = os.stat(path).st_size
-    return Member(
-        name, [(path, start if start <= size else 0, size)]
-    )  # if the file is shorter than `start`, it was truncated and written again
+    # If the file is shorter than `start`, it was truncated and written again.
+    return Member(name, [(path, start if start <= size else 0, size)])
 
 
 class Pieces(io.RawIOBase):
@@ -513,9 +512,8 @@ def post(
     size = os.fstat(body.fileno()).st_size - body.tell()
     headers = {"Content-Type": "application/gzip", "Content-Length": str(size)}
     found = _posted(settings, "/api/v1/incidents?" + asked, body, headers, left, "id")
-    found.setdefault(
-        "url", "{}/incidents/{}".format(settings.url, found["id"])
-    )  # the answer has no URL if this token may not read the incident
+    # The answer has no URL if this token may not read the incident.
+    found.setdefault("url", "{}/incidents/{}".format(settings.url, found["id"]))
     return found
 
 
@@ -640,11 +638,8 @@ def summary_of(query: Sequence[tuple[str, str]], command: Sequence[str], members
     found["job"] = {name: told[name] for name in kept if told.get(name)}
     found.update(hosts=hosts, phases=phases, versions=versions_of(command))
     found.update(environment=plain_environment(os.environ), lines=first_lines(members))
-    for name in (
-        "lines",
-        "environment",
-        "versions",
-    ):  # whole parts only, because a shortened part would look as if items had disappeared
+    # Whole parts only, because a shortened part would look as if items had disappeared.
+    for name in ("lines", "environment", "versions"):
         if len(json.dumps(found)) > _SUMMARY_BYTES:
             found[name] = type(found[name])()
     return json.dumps(found)
@@ -1224,9 +1219,8 @@ _WATCHDOG = re.compile(
     rb"|Watchdog timeout \(|Did not get (?:initial|subsequent) heartbeat|hang detected"
 )
 _DIGITS = re.compile(rb"\d+|0x[0-9a-f]+")
-_OWN_WORDS = re.compile(
-    rb"(?m)^torchtriage(?:-client)?: .*\n?"
-)  # lines that torchtriage itself prints are not output of the run
+# Lines that torchtriage itself prints are not output of the run.
+_OWN_WORDS = re.compile(rb"(?m)^torchtriage(?:-client)?: .*\n?")
 # [rank3]: · [default3]: · 3: , the prefixes of torch, torchrun and srun -l
 _RANK = re.compile(rb"(?m)^(?:\[(?:rank|default)(\d{1,6})\]:|(\d{1,6}): )")
 # attempt_0/3/stdout.log, written by torchrun · rank_3.log
@@ -1314,9 +1308,8 @@ class News(NamedTuple):
         if self.kind not in ("silent", "stalled"):
             return ""
         what = "output" if self.kind == "silent" else "step"
-        reached = (
-            "" if self.step is None else f"; reached {self.step}"
-        )  # avoids the word `step`, which would be counted as a step
+        # Avoids the word `step`, which would be counted as a step.
+        reached = "" if self.step is None else f"; reached {self.step}"
         return f"torchtriage watch: no {what} for {self.seconds:.0f} s (limit {self.limit:.0f} s){reached}\n"
 
 
@@ -1589,10 +1582,8 @@ _AT_THE_END = 6.0  # seconds for gathering everything after a failure, part of t
 _KERNEL_TAIL = 256 << 10  # bytes of the newest lines of the kernel log
 _CLOCKS_APART = 120.0  # seconds by which the kernel's clock may be behind
 _MOST_STACKS, _MOST_EVIDENCE = 256, 64 * MB
-_MOVES_WITHIN, _MOST_LOOKED_AT = (
-    8.0,
-    16,
-)  # seconds in which a working rank reaches another line; number of ranks that are checked
+# Seconds in which a working rank reaches another line; number of ranks that are checked.
+_MOVES_WITHIN, _MOST_LOOKED_AT = 8.0, 16
 OWN_FILE = "torchtriage-watch.log"
 _STACKS = "TORCHTRIAGE_STACKS"
 # The file names of flight recorder dumps, without the rank, and the pipes that request a dump.
@@ -2065,9 +2056,8 @@ class Watcher:
     def _stop(self, child: subprocess.Popen[bytes]) -> None:
         say(f"it has hung for {self._stop_after:.0f} s: the command is told to end (--stop-after)")
         with contextlib.suppress(OSError), open(os.path.join(self._evidence, OWN_FILE), "a") as file:
-            file.write(
-                f"torchtriage watch: ended after {self._stop_after:.0f} s\n"
-            )  # so that the engine knows who ended it
+            # So that the engine knows who ended it.
+            file.write(f"torchtriage watch: ended after {self._stop_after:.0f} s\n")
         with contextlib.suppress(OSError):
             child.terminate()
         if not self._over.wait(self._STOPPING):

@@ -56,9 +56,8 @@ def part_of(pod: Pod, bare: str) -> Part | None:
     if name := marks.get(_JOBSET + "jobset-name"):
         return _of_jobset(pod, name)
     if marks.get(_RAY + "originated-from-crd") == "RayJob" and (name := marks.get(_RAY + "originated-from-cr-name")):
-        return Part(
-            Job(pod.namespace, "RayJob", name, ""), pod.name
-        )  # the pods of its cluster, and the pod that submits to it
+        # The pods of its cluster, and the pod that submits to it.
+        return Part(Job(pod.namespace, "RayJob", name, ""), pod.name)
     owner = pod.owner
     if owner is not None:
         return _of_owner(pod, owner)

@@ -9,13 +9,8 @@ from collections.abc import Iterator
 from torchtriage.watcher.attempt import Attempt
 from torchtriage.watcher.pod import Ending, Json, Pod, seconds
 
-_TELLING = {
-    "Killing",
-    "Preempted",
-    "Preempting",
-    "TaintManagerEviction",
-    "SuccessfulDelete",
-}  # events of type Normal that are kept
+# Events of type Normal that are kept.
+_TELLING = {"Killing", "Preempted", "Preempting", "TaintManagerEviction", "SuccessfulDelete"}
 _CRASHES = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV)
 _MOST = 50  # maximum number of events per pod
 _LONGEST = 4096  # maximum characters of a message, the limit of a termination message

@@ -78,9 +78,8 @@ def _checked(request: Request, secret: str, body: bytes) -> str:
     BadSignature."""
     if not secret:
         raise NotFound("Slack is not configured: TRIAGE_SLACK_SIGNING_SECRET is not set")
-    from slack_sdk.signature import (
-        SignatureVerifier,
-    )  # imported here, because the routes also exist without the extra `slack`
+    # Imported here, because the routes also exist without the extra `slack`.
+    from slack_sdk.signature import SignatureVerifier
 
     time = request.headers.get("x-slack-request-timestamp", "")
     signature = request.headers.get("x-slack-signature", "")

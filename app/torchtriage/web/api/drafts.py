@@ -58,9 +58,7 @@ class DraftBody(BaseModel):
 
 
 class NewDraftBody(DraftBody):
-    incident: Annotated[str | None, Field(max_length=20, description="The incident from which the draft was made")] = (
-        None
-    )
+    incident: Annotated[str | None, Field(max_length=20, description="The incident that the draft is based on")] = None
 
 
 class ChangedDraftBody(DraftBody):

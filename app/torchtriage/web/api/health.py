@@ -43,9 +43,8 @@ async def ready(request: Request, service: ServiceDep) -> Response:
     look: asyncio.Task[None] | None = getattr(state, "readiness", None)
     if look is None or look.done():
         look = state.readiness = asyncio.create_task(to_thread.run_sync(_look, service))
-        look.add_done_callback(
-            lambda done: done.cancelled() or done.exception()
-        )  # an error is raised in the callers that still wait
+        # An error is raised in the callers that still wait.
+        look.add_done_callback(lambda done: done.cancelled() or done.exception())
     done, _ = await asyncio.wait({look}, timeout=_PATIENCE)
     if not done:
         raise StorageUnavailable("the database or the log store does not respond")

@@ -97,9 +97,8 @@ async def submit(
     incident = await after_all_nodes(service, accepted.incident, query.wait)
     status = 200 if not accepted.new else 201 if incident.state.final else 202
     body = incident.as_dict(service.settings.base_url)
-    if (not accepted.new or incident.job.reports) and not caller.may(
-        Scope.READ
-    ):  # the incident contains logs of others
+    # The incident contains logs of others.
+    if (not accepted.new or incident.job.reports) and not caller.may(Scope.READ):
         body = {"id": incident.id, "state": incident.state}
     return Answer(body, status, {"Location": f"/api/v1/incidents/{incident.id}"})
 

@@ -20,9 +20,8 @@ from torchtriage.storage.decisions import DecisionFilter
 _MOST_LABELS = 50
 _LONGEST_HISTORY = 200_000  # characters
 _FIRST_YEAR, _LAST_YEAR = 2, 9998  # leaves room to convert the time to another time zone or add a day
-_NOT_OF_JOB = frozenset(
-    {"wait", "label", "started_at", "ended_at", "history", "lang"}
-)  # fields that are not passed on to Job as they are
+# Fields that are not passed on to Job as they are.
+_NOT_OF_JOB = frozenset({"wait", "label", "started_at", "ended_at", "history", "lang"})
 _UNKNOWN = ("", "unknown", "none", "n/a", "null")  # what schedulers write for an unknown time
 
 

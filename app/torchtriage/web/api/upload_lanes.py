@@ -18,9 +18,8 @@ from torchtriage.web.errors import Busy, Stopping
 Result = TypeVar("Result")
 
 _PATIENCE = 20.0  # seconds that a body waits for its turn, because clients do not wait forever
-_WORKING = (
-    2  # small bodies that are read and compressed at the same time; more would only compete for Python's global lock
-)
+# Small bodies that are read and compressed at the same time. More would only compete for Python's global lock.
+_WORKING = 2
 _SECONDS, _PACE = 5.0, 20 << 20  # CPU seconds that any log may take, and bytes per additional second
 
 
