@@ -305,7 +305,7 @@ def test_logs_next_to_a_database_that_does_not_know_them_stay(
     assert stored_logs.sweep(service) == 0
     assert len(kept(service)) == 30
     why = "30 of 30 stored logs belong to no incident of this database"
-    assert f"no stored log is removed: {why}" in caplog.text
+    assert f"sweep removes no stored log: {why}" in caplog.text
     assert service.counters.held_back == {"logs": why}
     assert b'torchtriage_held_back{what="logs"} 30.0' in generate_latest(service.counters.registry)
     found, total = stored_logs.unnamed(service)

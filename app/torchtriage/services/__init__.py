@@ -1,1 +1,1 @@
-"""What one can ask the service for; one function and one transaction each."""
+"""The operations of the service. Each is one function, and changes the database in one transaction."""

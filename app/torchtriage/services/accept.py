@@ -1,4 +1,4 @@
-"""Takes a log in: uploads in, a durable incident in state received out, or nothing at all."""
+"""Accepts uploaded logs: stores them with an incident in state `received`, or stores nothing and raises an error."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from torchtriage.storage.new_incidents import Received
 
 
 def accept(service: Service, job: Job, uploads: Iterable[Upload], at: datetime | None = None) -> Accepted:
-    """Keeps the logs of one failed run; when this returns, file and row survive a power loss. `at` is when, if not now.
+    """Stores the logs of one failed run and returns their incident. On return, files and row are durable. `at` is the
+    time of receipt; by default now.
 
-    Raises UnreadableLog, LogTooLarge, StorageUnavailable, and what reading the uploads raises; nothing is kept then.
+    Raises UnreadableLog, LogTooLarge, StorageUnavailable and the errors of reading the uploads; then nothing is stored.
     """
     return take_in(service, job, uploads, at).result()
 
 
 def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime | None = None) -> Future[Accepted]:
-    """The same, for callers that have something else to do: when this returns the files are durable, when its answer is
-    there the row is too.
-    """
+    """Like `accept`, but returns a future. On return, the files are durable; when the future has its result, the row is
+    durable too."""
     with ExitStack() as stack:
         stack.enter_context(service.uploads.counted())
         files: list[StoredFile] = []
@@ -51,7 +51,7 @@ def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime 
                 writer.write(chunk)
             files.append(StoredFile(file.name, *writer.finish()))
             writers.append(writer)
-        if job.exit_code is None and job.state is None:  # they tell how the run of an empty log ended, too
+        if job.exit_code is None and job.state is None:  # an empty log is accepted if the sender says how its run ended
             refuse_empty(files)
         service.blobs.keep(writers)
         kept = Received(_clean(job), new_incidents.log_of(files), at or datetime.now(UTC))
@@ -60,14 +60,14 @@ def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime 
 
 
 def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
-    """Yields the log files inside uploads, under names of their own, in UTF-8 and without secrets; each must be read
-    before the next. For a file of an archive that is no text there is one line that says so.
+    """Yields the log files inside the uploads, with unique names, in UTF-8 and without secrets. Read each file to its
+    end before taking the next. A file of an archive that is not text is replaced by one line that says so.
 
-    Raises UnreadableLog for what is broken, and where nothing is text; LogTooLarge.
+    Raises UnreadableLog for a broken file or if no file is text, and LogTooLarge for more than `limit` bytes.
     """
     budget = Budget(limit)
-    names: dict[str, int] = {}  # each with how many were called so
-    known = KnownSecrets()  # of all files, as of several ranks one may print the environment
+    names: dict[str, int] = {}  # how many files had each name
+    known = KnownSecrets()  # shared by all files: one rank may print the environment, and another a value from it
     left_out, some_text = "", False
     for upload in uploads:
         for file in unpack(upload, budget):
@@ -80,7 +80,7 @@ def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
             first = next(file.chunks, b"") if file.member else b""
             chunks = chain((first,), file.chunks) if first else file.chunks
             if file.member and not holds_text(first):
-                deque(chunks, maxlen=0)  # the next file of the archive is behind it
+                deque(chunks, maxlen=0)  # reads past this file, because the next one follows it in the archive
                 left_out, chunks = left_out or name, iter((line_for(BINARY),))
             else:
                 some_text = True
@@ -91,28 +91,28 @@ def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
 
 
 def refuse_empty(files: list[StoredFile]) -> None:
-    """Raises UnreadableLog where there is no file, or nothing in any of them."""
+    """Raises UnreadableLog if there is no file, or if all files are empty."""
     if not any(file.bytes for file in files):
         raise UnreadableLog("the log is empty: nothing was sent" if files else "no log was sent")
 
 
 def _clean(job: Job) -> Job:
-    """-> what was said about the job, without the secrets in it: an address or a label can hold one."""
+    """Returns the job without secrets. URLs and labels can contain them."""
     texts = [value for value in asdict(job).values() if isinstance(value, str)]
     words = "\n".join([*texts, *(f"{name}={value}" for name, value in job.labels.items())]).encode("utf-8", "replace")
-    if b"".join(redacted([words])) == words:  # all at once, as it takes a while one by one
+    if b"".join(redacted([words])) == words:  # checks all texts at once, because checking each is slow
         return job
     given: dict[str, Any] = {name: redact(value) for name, value in asdict(job).items() if isinstance(value, str)}
     labels = {}
     for name, value in job.labels.items():
-        shown = redact(f"{name}={value}")  # the name may be what tells that the value is one
+        shown = redact(f"{name}={value}")  # a label's name can show that its value is a secret
         told = shown.removeprefix(f"{name}=") if shown.startswith(f"{name}=") else redact(value)
         labels[redact(name)] = told
     return replace(job, labels=labels, **given)
 
 
 def _record(service: Service, arrivals: list[UploadedLog]) -> list[Accepted]:
-    """One durable transaction for all of them."""
+    """Records all uploads in one durable transaction."""
     with service.database.transaction() as session:
         within = timedelta(seconds=service.settings.join_seconds)
         added, replaced = _added(session, [arrival.received for arrival in arrivals], within)
@@ -124,20 +124,20 @@ def _record(service: Service, arrivals: list[UploadedLog]) -> list[Accepted]:
         ]
         fresh = [one.incident for one in accepted if one.new and one.incident_id not in replaced]
         service.queue.put(session, [(incident.id, incident.log.bytes) for incident in fresh])
-        if again or replaced:  # which may have a place in the queue already
+        if again or replaced:  # these incidents may be in the queue already
             service.queue.put(session, triage_claims.waiting(session, datetime.now(UTC)))
     service.counters.accepted(len(fresh))
     return accepted
 
 
 def _added(session: Session, received: list[Received], within: timedelta) -> tuple[list[tuple[str, bool]], set[str]]:
-    """-> the id of each, and whether it is to be triaged; and those ids that an earlier report of the run had: of a
-    node that came `within` this time, or a provisional one."""
+    """Returns, for each log, the incident's id and whether to triage it; and the ids of incidents that existed before:
+    other nodes reported the same run `within` this time, or the incident was provisional."""
     node_reports.lock_jobs(session, received if within else [])
     done: dict[int, tuple[str, bool]] = {}
     before: set[str] = set()
     for at, one in enumerate(received):
-        if within and one.job.node_key is not None:  # one by one, as the next may be of the same run
+        if within and one.job.node_key is not None:  # one by one, because the next log may be of the same run
             known, new, was_there = node_reports.add(session, one, within)
             done[at] = known, new
             before |= {known} if was_there else set()
@@ -150,15 +150,15 @@ def _added(session: Session, received: list[Received], within: timedelta) -> tup
 
 
 def _lock_files(service: Service, session: Session, arrivals: list[UploadedLog]) -> list[str]:
-    """Nobody takes a file away from here on; one that was taken away since it was written is put in place again -> the
-    digests of all."""
+    """Locks the files of these logs, so that no other process deletes them. Stores again those that were deleted after
+    they were written. Returns the digests of all files."""
     written = {
         file.sha256: writer
         for arrival in arrivals
         for file, writer in zip(arrival.received.log.files, arrival.writers, strict=True)
     }
     incidents.lock_files(session, written, shared=True)
-    # An incident with the same bytes may have been forgotten meanwhile, and its file with it.
+    # An incident with the same bytes may have been deleted meanwhile, and its file too.
     service.blobs.keep([written[digest] for digest in service.blobs.missing(list(written))])
     return list(written)
 

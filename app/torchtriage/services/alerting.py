@@ -1,4 +1,4 @@
-"""Decides who is alerted about an incident with its verdict, and writes that to the outbox, in the same transaction."""
+"""Decides who is alerted about an incident, and writes the messages to the outbox in the verdict's transaction."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from torchtriage.services.service import Service
 from torchtriage.storage import alerts, groups, incidents, outbox
 from torchtriage.storage.outbox import Wanted
 
-GATHERING = 10  # seconds in which repeats of a group become one
-NODES = 60  # seconds after the first report in which the nodes of a run that report for themselves are waited for
-HELD = 3600  # seconds that people are not told of a group at most, where it may be one that they know
+GATHERING = 10  # seconds in which repeats of a group are combined into one message
+NODES = 60  # seconds after the first report of a run in which the reports of its other nodes are awaited
+HELD = 3600  # maximum seconds for which alerts of a provisional group wait: it may prove to be a known group
 
 
 def put_notices(session: Session, service: Service, incident_id: str) -> None:
-    """What waited for the incident is answered; its group is told of where it is new, came back or got expensive."""
+    """Releases the answers that wait for this incident's verdict. Alerts people if its group is new, reopened or over a
+    threshold."""
     now = datetime.now(UTC)
     if service.settings.slack_signing_secret:
         outbox.release(session, incident_id, now)
     if not service.channels.senders:
         return
     incident = incidents.read(session, incident_id)
-    # What nobody was told yet of a run on several nodes is decided anew, by what all of them report.
+    # An alert about a run on several nodes that was not sent yet is decided again, from the reports of all nodes.
     untold = bool(incident.job.nodes) and outbox.withdraw(session, incident_id, NoticeKind.NEW)
     if incident.group is None:
         return
@@ -44,8 +45,8 @@ def put_notices(session: Session, service: Service, incident_id: str) -> None:
 
 
 def put_change(session: Session, service: Service, before: Group, after: Group, why: str) -> None:
-    """Has the messages set right that threads about a group begin with, after somebody decided something about it; and
-    where its status is another now, its issues, also those of groups that were merged into it."""
+    """Updates the first message of each thread about a group after somebody changed the group. If its status changed,
+    updates the issues of the group and of those merged into it, too."""
     _put_further(session, service, NoticeKind.REPEAT, [after], why)
     if before.status is not after.status:
         _put_further(session, service, NoticeKind.STATUS, [after, *_merged(session, after)], why)
@@ -58,7 +59,7 @@ def _merged(session: Session, group: Group) -> list[Group]:
 def _put_further(
     session: Session, service: Service, kind: NoticeKind, about: Sequence[Group], why: str, delay: float = 0
 ) -> None:
-    """Tells channels that hear of it and know the group what no alert is."""
+    """Sends a message that is not an alert to the channels that take this kind and have a thread about the group."""
     hearing = service.channels.hearing(kind)
     for group in about:
         for channel in alerts.channels_with_thread(session, group.id):
@@ -81,8 +82,8 @@ def _passed(session: Session, service: Service, group: Group) -> dict[str, float
 
 
 def _kind(incident: Incident, group: Group, over: dict[str, float], untold: bool) -> NoticeKind | None:
-    """-> why people are told, the weightiest reason; None where this is one more of what they know. `untold`: they were
-    not told of the group that the incident was in before."""
+    """Returns the strongest reason to alert people, or None if this is one more incident of a known failure. `untold`:
+    an alert about the incident's previous group was withdrawn before it was sent."""
     if group.count == 1 and group.first_seen == incident.received_at and (untold or not group.came_from):
         return NoticeKind.NEW
     if group.regressed_at == incident.received_at:
@@ -98,7 +99,8 @@ def _put(
     kind: NoticeKind,
     over: dict[str, float],
 ) -> None:
-    """The alert goes where the rules say, and where an issue about the group is already."""
+    """Sends the alert to the channels that the routing rules select, and to those that already have an issue about the
+    group."""
     known = service.channels.hearing(NoticeKind.STATUS).intersection(alerts.channels_with_thread(session, group.id))
     records = service.channels.hearing(NoticeKind.INCIDENT)
     routed = [name for name in service.channels.routes.to(_facts(service, incident)) if name not in records]
@@ -109,7 +111,8 @@ def _put(
 
 
 def _put_record(session: Session, service: Service, incident: Incident, group: Group) -> None:
-    """Every incident goes to channels that record them, once; of a run that had not ended, once more when it has."""
+    """Sends each incident once to the channels that record incidents. A provisional incident is sent again when its run
+    has ended."""
     records = service.channels.hearing(NoticeKind.INCIDENT)
     if not records:
         return
@@ -123,12 +126,13 @@ def _put_record(session: Session, service: Service, incident: Incident, group: G
 
 
 def _wait_for_nodes(incident: Incident, now: datetime) -> float:
-    """-> for how many seconds people are not told yet, as nodes are to report that may know the cause."""
+    """Returns the number of seconds to wait before alerting people: other nodes of the run may still report
+    the cause."""
     return max(0.0, NODES - (now - incident.received_at).total_seconds()) if incident.job.awaits_nodes else 0.0
 
 
 def _facts(service: Service, incident: Incident) -> dict[str, str | None]:
-    """-> what rules can ask for."""
+    """Returns the values that the routing rules can test."""
     job, root = incident.job, incident.root_cause
     entry = service.knowledge.entries.get(incident.entry or "")
     labels: dict[str, str | None] = {f"label.{name}": value for name, value in job.labels.items()}

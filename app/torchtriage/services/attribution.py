@@ -1,7 +1,7 @@
-"""Decisions for NVIDIA's fault-tolerance launcher: the path of a log on a file system that both see in, a decision out.
+"""Decisions for NVIDIA's fault-tolerance launcher, which sends the path of a log on a shared file system.
 
-The launcher names a log before its workers start, says when they have ended, and asks what to do. What it said of a
-log is kept in memory only: after a restart of the service the name of the file tells the job and the attempt.
+The launcher names a log before its workers start, says when they have ended, and asks what to do. What it says about a
+log is kept only in memory. After a restart of the service, job and attempt are read from the file's name.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from torchtriage.services.accept import take_in
 from torchtriage.services.service import Service
 from torchtriage.services.upload_progress import Accepted
 
-# What --ft-per-cycle-applog-prefix=/logs/job_7.log names: /logs/job_7_cycle0.log, /logs/job_7_cycle1.log, …
+# --ft-per-cycle-applog-prefix=/logs/job_7.log makes the files /logs/job_7_cycle0.log, /logs/job_7_cycle1.log, …
 _CYCLE = lazy_regex(r"(.+)_cycle([0-9]{1,6})(?:\.log)?")
-_MOST = 10_000  # logs that are remembered
+_MOST = 10_000  # maximum number of remembered logs
 _PIECE = 1 << 20
-_LONGEST_ID = 64  # characters of a path that tell its job: their end, as paths of one site begin alike
+_LONGEST_ID = 64  # characters of a path that identify its job: the last ones, because the paths of a site begin alike
 
 
 class OutsideRoot(BadInput):
-    """The path leads out of the folder that the settings name."""
+    """The path is outside the folder in TRIAGE_ATTRIBUTION_ROOT."""
 
     status = 403
     code = "outside_root"
@@ -41,7 +41,7 @@ class OutsideRoot(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A log as the launcher named it: whose job it is of, and which attempt."""
+    """A log as the launcher named it, with its job and attempt."""
 
     path: Path
     user: str | None = None
@@ -49,7 +49,7 @@ class Named:
     cycle: int | None = None
 
     def job(self) -> Job:
-        """-> what is known of the job; the name of the file tells what the launcher did not."""
+        """Returns the known facts about the job. Those that the launcher did not send are read from the file's name."""
         found = _CYCLE.fullmatch(str(self.path))
         prefix, cycle = (found[1], int(found[2])) if found else (str(self.path), None)
         number = self.cycle if self.cycle is not None else cycle
@@ -57,7 +57,7 @@ class Named:
 
 
 class NamedLogs:
-    """The logs that launchers named lately, and the incidents that they became. Safe to use from several threads."""
+    """The logs that launchers named recently, and the incidents made from them. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -73,9 +73,10 @@ class NamedLogs:
             return self._named.get(path) or Named(path)
 
     def take(self, service: Service, path: Path) -> Future[Accepted]:
-        """Stores a log as an incident, unless that was done since it was last written -> what ends with it.
+        """Stores a log as an incident, unless this version of the file was stored already. Returns a future with the
+        incident.
 
-        Raises NotFound, UnreadableLog, LogTooLarge, StorageUnavailable.
+        Raises NotFound, UnreadableLog, LogTooLarge and StorageUnavailable.
         """
         with _opened(path) as file:
             found = os.fstat(file.fileno())
@@ -91,7 +92,7 @@ class NamedLogs:
             return known
 
     def taken(self, path: Path) -> Future[Accepted] | None:
-        """-> what ends when the log as it is now is stored; None where nobody asked for that."""
+        """Returns the future for the current version of the log, or None if nobody asked to store it."""
         try:
             found = path.stat()
         except OSError:
@@ -101,9 +102,9 @@ class NamedLogs:
 
 
 def checked(service: Service, log_path: str) -> Path:
-    """-> the path without links, inside of TRIAGE_ATTRIBUTION_ROOT; there may be no file yet.
+    """Returns the path with links resolved. It is inside TRIAGE_ATTRIBUTION_ROOT; the file need not exist yet.
 
-    Raises NotFound where the setting is not made, BadInput, OutsideRoot.
+    Raises NotFound if the setting is empty, BadInput and OutsideRoot.
     """
     root = service.settings.attribution_root
     if root is None:
@@ -115,12 +116,12 @@ def checked(service: Service, log_path: str) -> Path:
     except OSError as error:
         raise BadInput(f"log_path: {error.strerror}", log_path=log_path[:300]) from None
     if whole not in path.parents:
-        raise OutsideRoot("log_path leads out of TRIAGE_ATTRIBUTION_ROOT", log_path=log_path[:300])
+        raise OutsideRoot("log_path is outside TRIAGE_ATTRIBUTION_ROOT", log_path=log_path[:300])
     return path
 
 
 def recommendation(record: DecisionRecord) -> str:
-    """-> the decision in the launcher's words. In a dry run it is told nothing to act on."""
+    """Returns the decision in the launcher's words. In a dry run it is `UNKNOWN`, so that the launcher does nothing."""
     if record.mode == "dry-run":
         return "UNKNOWN"
     if record.decision.restarts:
@@ -131,7 +132,8 @@ def recommendation(record: DecisionRecord) -> str:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """-> the file, open; a pipe or a link that was put in its place meanwhile is not. Raises NotFound, BadInput."""
+    """Opens a regular file. Refuses pipes and links, which may have replaced it meanwhile. Raises NotFound and
+    BadInput."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""Back-tests: runs a draft over the stored incidents, in the background of a service, and says what it would change.
+"""Back-tests: runs a draft on the stored incidents in the background, and reports what it would change.
 
-One at a time for a database. Its progress is stored there, so that every server shows the same and can cancel it.
+One back-test runs at a time per database. Its progress is stored there, so that each server can show and cancel it.
 """
 
 from __future__ import annotations
@@ -33,39 +33,39 @@ from torchtriage.storage.database import StorageUnavailable
 from torchtriage.storage.retriage_job import Noted
 from torchtriage.storage.retriage_reads import TriagedIncident
 
-MOST_SHOWN = 100  # incidents of each kind that are told one by one
+MOST_SHOWN = 100  # maximum incidents of each kind that are listed one by one
 KINDS = ("explains", "takes", "refines", "overrides", "alarms", "beside")
-_AT_ONCE = 200  # incidents read at a time
-_AHEAD = 4  # parts for each process, so that none waits for the database
-_NOTED = 1.0  # seconds between two notes of how far it is
-_GONE = timedelta(seconds=30)  # without a note, after which its process is taken for dead
+_AT_ONCE = 200  # incidents per read
+_AHEAD = 4  # queued parts per process, so that no process waits for the database
+_NOTED = 1.0  # seconds between two writes of the progress
+_GONE = timedelta(seconds=30)  # after this time without a write, the process counts as dead
 
 _Part = list[TriagedIncident]
 _Answers = list[Tried | TriageError | None]
 
 
 class BackTestRuns(BadInput):
-    """Another back-test is under way."""
+    """Another back-test is running."""
 
     status = 409
     code = "back_test_under_way"
 
 
 class BackTestJobs:
-    """The back-tests of a database, as one server of it sees, begins and cancels them."""
+    """Starts, shows and cancels the back-tests of a database. One object per server."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._doing: _Doing | None = None
 
     def progress(self, draft_id: str) -> BackTest:
-        """-> the draft's last back-test."""
+        """Returns the draft's latest back-test."""
         with self._service.database.reading() as session:
             return _told(back_tests.read(session, draft_id))
 
     def start(self, draft_id: str, by: str) -> None:
-        """Begins to run a draft, as it is now, over all incidents. Raises NotFound, BackTestRuns, and BadInput where it
-        has no sign that can be looked for."""
+        """Starts a back-test of the draft on all incidents. Raises NotFound, BackTestRuns, and BadInput if the draft
+        has no valid sign."""
         stored = read_draft(self._service, draft_id)
         entry = _entry(self._service, stored.draft)
         run, now = uuid.uuid4().hex, datetime.now(UTC)
@@ -80,24 +80,24 @@ class BackTestJobs:
         self._doing.thread.start()
 
     def cancel(self, draft_id: str) -> None:
-        """Ends the back-test of a draft, on whichever server it is; what was found by then stays to be seen."""
+        """Cancels the back-test of a draft, on whichever server it runs. Its results so far can still be read."""
         with self._service.database.transaction() as session:
             back_tests.cancel(session, draft_id, BackTestStage.RUNNING, BackTestStage.CANCELLED)
 
     def wait(self) -> None:
-        """Waits until what this server does has ended."""
+        """Waits until the back-test of this server has ended."""
         if self._doing is not None:
             self._doing.thread.join()
 
     def close(self) -> None:
-        """Ends what this server does, between two parts."""
+        """Ends the back-test of this server after its current part."""
         if self._doing is not None:
             self._doing.stopping.set()
             self.wait()
 
 
 class _Doing:
-    """One back-test, in a thread of its own; a second one notes how far it is."""
+    """One back-test in its own thread. A second thread stores the progress."""
 
     def __init__(self, service: Service, entry: Entry, run: str, begun: BackTest) -> None:
         self._service, self._entry, self._run, self._now = service, entry, run, begun
@@ -163,35 +163,35 @@ class _Doing:
                 self.stopping.set()
 
     def _note(self) -> bool:
-        """-> False where it was cancelled."""
+        """Stores the progress. Returns False if the back-test was cancelled."""
         now = replace(self._now, seconds=round(time.monotonic() - self._began, 1))
         with suppress(StorageUnavailable), self._service.database.transaction(durable=False) as session:
             return back_tests.note(session, _noted(self._run, now))
-        return True  # the database is away; the next note may get there
+        return True  # the database is unavailable; the next write may succeed
 
 
 def is_stale(test: BackTest, stored: StoredDraft) -> bool:
-    """-> whether the words of a draft have changed since its back-test; to track or approve it changes none."""
+    """Returns whether the text of a draft has changed since its back-test. Tracking or approving it changes no text."""
     if test.stage is BackTestStage.NONE:
         return False
     return test.content != content_of(stored.draft) if test.content else test.revision != stored.revision
 
 
 def content_of(draft: Draft) -> str:
-    """-> a digest of the words of a draft."""
+    """Returns a digest of a draft's text."""
     return hashlib.sha256(yaml_of(draft).encode()).hexdigest()[:16]
 
 
 def telling_cases(service: Service, entry: Entry) -> frozenset[str]:
-    """-> the cases of the entry that one is added to which know a message or a branch: not the one that speaks of any
-    other failure of the entry. None for what is an entry itself."""
+    """Returns the ids of the cases that identify a certain message or branch, in the entry to which the draft adds a
+    case. Its last case, which applies to all other failures, is not among them. Empty if the draft is a whole entry."""
     known = service.knowledge.entries.get(entry.id) if entry.addition else None
     own = known.cases if known else ()
     return frozenset(case.id for case in own if (case.signs or case.when) and knows_message(case))
 
 
 def counted(now: BackTest, entry: Entry, telling: Collection[str], part: _Part, answers: _Answers) -> BackTest:
-    """-> the same with what was said of some more incidents; `telling` are the entry's `telling_cases`."""
+    """Returns the back-test with the results for more incidents added. `telling` is the result of `telling_cases`."""
     found = {kind: list(getattr(now, kind)) for kind in KINDS}
     counts, changed, failed = dict(now.counts), list(now.changed), now.failed
     for kept, tried in zip(part, answers, strict=True):
@@ -221,8 +221,8 @@ def counted(now: BackTest, entry: Entry, telling: Collection[str], part: _Part, 
 
 
 def _kind(entry: Entry, telling: Collection[str], kept: TriagedIncident, tried: Tried) -> str | None:
-    """-> what the entry, or the case that is added to one, would do to an incident; None where it does nothing, or
-    names its cause and answers it already."""
+    """Returns what the entry, or the case added to one, would do to an incident. None if it changes nothing, or is
+    already the incident's answer."""
     if kept.key is None or not tried.shown:
         return None
     if entry.addition and (tried.entry != entry.id or tried.case not in {case.id for case in entry.cases}):

@@ -1,4 +1,4 @@
-"""How likely counts are by chance alone: counts in, probabilities out. One-sided: as many as were seen, or more."""
+"""Probabilities of counts by chance alone. All tests are one-sided: the probability of at least this count."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from math import exp, lgamma, log, log1p
 
 
 def drawn_by_chance(seen: int, drawn: int, marked: int, total: int) -> float:
-    """-> the probability that at least `seen` of `drawn` are marked, where `marked` of `total` are and all are as
-    likely to be drawn (Fisher's exact test)."""
+    """Returns the probability that at least `seen` of `drawn` items are marked, if `marked` of `total` items are and
+    each is equally likely to be drawn (Fisher's exact test)."""
     first, last = max(seen, drawn + marked - total, 0), min(drawn, marked)
     whole = _choose(total, drawn)
     terms = (exp(_choose(marked, at) + _choose(total - marked, drawn - at) - whole) for at in range(first, last + 1))
@@ -15,7 +15,7 @@ def drawn_by_chance(seen: int, drawn: int, marked: int, total: int) -> float:
 
 
 def hit_by_chance(seen: int, tries: int, share: float) -> float:
-    """-> the probability that at least `seen` of `tries` hit what each hits with the probability `share` (the binomial
+    """Returns the probability of at least `seen` hits in `tries`, if each try hits with probability `share` (binomial
     test)."""
     if seen <= 0 or share >= 1:
         return 1.0
@@ -27,5 +27,5 @@ def hit_by_chance(seen: int, tries: int, share: float) -> float:
 
 
 def _choose(total: int, taken: int) -> float:
-    """-> the logarithm of how many ways there are."""
+    """Returns the logarithm of the binomial coefficient."""
     return lgamma(total + 1) - lgamma(taken + 1) - lgamma(total - taken + 1)

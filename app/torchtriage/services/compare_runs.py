@@ -1,4 +1,4 @@
-"""Compares stored incidents: two incidents in, what changed from the earlier run to the later one out."""
+"""Compares two stored incidents, and returns what changed from the earlier run to the later one."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from torchtriage.reading.reread_lines import tail_lines
 from torchtriage.services.incidents import list_summaries, read_incident
 from torchtriage.services.service import Service
 
-_HEAD, _TAIL = 4000, 1000  # lines of a file
+_HEAD, _TAIL = 4000, 1000  # lines read at the start and the end of a file
 _MOST_FILES = 16
-_MOST_LOOKED_AT = 50  # healthy runs among which one of the same name is sought
+_MOST_LOOKED_AT = 50  # maximum healthy runs that are searched for one with the same job name
 _OWN = frozenset({"job_id", "started_at", "ended_at", "url", "attempt", "exit_code", "state", "node_rank", "reports"})
 
 
 def compare_runs(service: Service, before_id: str, now_id: str) -> tuple[Incident, Incident, RunComparison]:
-    """-> both incidents, and what changed. Raises NotFound, NotTriaged, DamagedLog, StorageUnavailable."""
+    """Returns both incidents and what changed. Raises NotFound, NotTriaged, DamagedLog and StorageUnavailable."""
     before, now = read_incident(service, before_id), read_incident(service, now_id)
     return before, now, compared(_run(service, before), _run(service, now))
 
 
 def last_good(service: Service, incident: Incident) -> str | None:
-    """-> the id of the newest run of the same job name before this one whose log shows no failure; None where there is
-    none, or the sender named no job."""
+    """Returns the id of the newest earlier run with the same job name whose log shows no failure. None if there is no
+    such run, or if the incident has no job name."""
     name = incident.job.job_name
     if name is None:
         return None
@@ -38,7 +38,7 @@ def last_good(service: Service, incident: Incident) -> str | None:
 
 
 def job_words(job: Job) -> dict[str, str]:
-    """-> what the sender said of a job that another run of it can have alike."""
+    """Returns the job's values that another run of it can share: all but its own times, ids and labels."""
     return {name: str(value) for name, value in job.to_json().items() if name not in _OWN | {"labels"}}
 
 
@@ -59,7 +59,7 @@ def _lines(service: Service, incident: Incident) -> tuple[list[Line], bool]:
 
 
 def _ends(service: Service, file: StoredFile, origin: FileOrigin) -> list[Line]:
-    """-> the first lines of a file and the last ones. Raises NotFound, DamagedLog, StorageUnavailable."""
+    """Returns the first and the last lines of a file. Raises NotFound, DamagedLog and StorageUnavailable."""
     spans = [(1, _HEAD + _TAIL)] if file.lines <= _HEAD + _TAIL else [(1, _HEAD), (file.lines - _TAIL + 1, _TAIL)]
     found: list[Line] = []
     for first, count in spans:

@@ -1,4 +1,4 @@
-"""Builds the dashboard: a range of days and a cluster in, charts and tables out."""
+"""Builds the charts and tables of the dashboard for a range of days and a cluster."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from torchtriage.services.service import Service
 from torchtriage.storage import dashboard as stored
 from torchtriage.storage import hosts
 
-_DAYS_BY_DAY = 92  # a longer range is drawn by months
-_PARTS, _MOST_PARTS = 8, 12  # that a chart tells apart; more where what is left would be the greatest
+_DAYS_BY_DAY = 92  # a longer range is drawn by month
+_PARTS, _MOST_PARTS = 8, 12  # parts that a chart shows; up to _MOST_PARTS while "others" would be the largest part
 _CAUSES, _HOSTS, _JUDGED, _RETRIES = 15, 20, 15, 1000
-_UNEVEN = 60  # hosts of which it is worked out whether they failed more than chance allows
-_LEAST, _CHANCE = 3, 0.01  # failures of a host that is told, and how likely they may be by chance
+_UNEVEN = 60  # maximum hosts that are tested for more failures than chance explains
+_LEAST, _CHANCE = 3, 0.01  # a host is listed from this many failures on, and up to this probability by chance
 
 
 def dashboard(service: Service, wanted: Range, cluster: str | None = None) -> Dashboard:
-    """-> all that the page shows. Logs that show no failure count nowhere but where retries are judged."""
+    """Returns all that the page shows. Logs without a failure count only for the success of retries."""
     within = StatsFilter(_start(wanted.first), _start(wanted.last + timedelta(days=1)), cluster)
     by_day = wanted.days <= _DAYS_BY_DAY
     with service.database.reading() as session:
@@ -61,7 +61,7 @@ def dashboard(service: Service, wanted: Range, cluster: str | None = None) -> Da
 
 
 def frequent_entries(service: Service, wanted: Range, most: int) -> tuple[tuple[Entry, int], ...]:
-    """-> the entries that explained most failures received in these days, and how many each."""
+    """Returns the entries that explained the most failures in these days, each with its count."""
     with service.database.reading() as session:
         totals = stored.by_cluster(session, wanted, None)
     causes, entries = _causes(total for total in totals if total.outcome in FAILED), service.knowledge.entries
@@ -70,7 +70,8 @@ def frequent_entries(service: Service, wanted: Range, most: int) -> tuple[tuple[
 
 
 def _before(session: Session, wanted: Range, cluster: str | None, first: date | None) -> Before | None:
-    """-> as many days before; None where incidents only began in them, as a part can't be compared with a whole."""
+    """Returns the totals of the same number of days before the range. None if the first incident is not older than
+    those days: a partial range cannot be compared with a whole one."""
     begin = wanted.first - timedelta(days=wanted.days)
     if first is None or begin < first:
         return None
@@ -82,7 +83,7 @@ def _before(session: Session, wanted: Range, cluster: str | None, first: date | 
 
 
 def _causes(failed: Iterable[Total]) -> Counter[str | None]:
-    """-> how many failures each entry explains, and None how many none does."""
+    """Returns how many failures each entry explains; the key None counts unexplained failures."""
     causes: Counter[str | None] = Counter()
     for total in failed:
         causes[total.entry] += total.count
@@ -90,7 +91,7 @@ def _causes(failed: Iterable[Total]) -> Counter[str | None]:
 
 
 def unlikely_hosts(service: Service, wanted: Range, cluster: str | None) -> tuple[tuple[UnlikelyHost, ...], int]:
-    """-> hosts that failed more often than chance allows, and how many hosts were compared."""
+    """Returns the hosts that failed more often than chance explains, and the number of hosts compared."""
     within = StatsFilter(_start(wanted.first), _start(wanted.last + timedelta(days=1)), cluster)
     with service.database.reading() as session:
         uneven, compared = hosts.uneven(session, within, _LEAST, _UNEVEN)
@@ -106,7 +107,7 @@ def _unlikely(uneven: list[HostFailures], compared: int) -> tuple[UnlikelyHost, 
 
 
 def cluster_names(service: Service) -> list[str]:
-    """-> all clusters that there are verdicts of, in order."""
+    """Returns the names of all clusters that have verdicts, sorted."""
     with service.database.reading() as session:
         return stored.clusters(session)
 
@@ -160,7 +161,7 @@ def _chart(
 
 
 def _kept(order: list[str], counts: dict[str, list[int]]) -> list[str]:
-    """-> the parts that are told apart: all of few, else so many that what is left is not the greatest."""
+    """Returns the parts that a chart shows: all if there are few, else so many that "others" is not the largest."""
     if len(order) <= _PARTS:
         return order
     sums = [sum(counts[part]) for part in order]

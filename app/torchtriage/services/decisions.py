@@ -1,4 +1,4 @@
-"""Decides about failed attempts, keeps what was decided, and grades it when the next attempt is known."""
+"""Decides about failed attempts, stores the decisions, and grades each when the next attempt is known."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def decide_about(
     history: Sequence[AttemptRecord] | None = None,
     now: datetime | None = None,
 ) -> DecisionRecord:
-    """-> what to do about the attempt that an incident is of; it is kept. Asked again, it is decided again, until the
+    """Decides what to do about an incident's attempt, and stores the decision. A later call decides again, until the
     next attempt is known.
 
-    `attempt` counts from 0; without it, that of the job, else how many came before. `history` are the attempts before;
-    without it, the incidents of the same job. Raises NotFound, NotTriaged.
+    `attempt` counts from 0. Its default is the job's attempt, or else the number of earlier ones. `history` lists the
+    earlier attempts; by default they are the earlier incidents of the job. Raises NotFound and NotTriaged.
     """
     now = now or datetime.now(UTC)
     mode: DecisionMode = "enforce" if service.settings.decisions == "enforce" else "dry-run"
@@ -54,20 +54,20 @@ def decide_about(
 def list_decisions(
     service: Service, wanted: DecisionFilter, limit: int = 50, cursor: str | None = None
 ) -> Page[DecisionRecord]:
-    """-> the latest first. Raises BadCursor."""
+    """Returns a page of decisions, newest first. Raises BadCursor."""
     with service.database.reading() as session:
         return decisions.listed(session, wanted, limit, cursor)
 
 
 def score(service: Service) -> list[Score]:
-    """-> how the latest decisions turned out, by action."""
+    """Returns how the latest decisions turned out, by action."""
     with service.database.reading() as session:
         return decisions.score(session)
 
 
 def grade_earlier(session: Session, incident_ids: Sequence[str], at: datetime) -> None:
-    """Grades the decisions about earlier attempts of the jobs of these incidents, which have just got their verdicts,
-    in the same transaction. An attempt that has not ended shows nothing yet."""
+    """Grades the decisions about earlier attempts of these incidents' jobs. The incidents have just got their verdicts,
+    in this transaction. An attempt that has not ended proves nothing yet."""
     waiting = decisions.ungraded(session, incident_ids) if incident_ids else []
     if not waiting:
         return
@@ -83,15 +83,15 @@ def grade_earlier(session: Session, incident_ids: Sequence[str], at: datetime) -
 
 
 def grade_by_good_end(session: Session, job_id: str, cluster: str | None, at: datetime) -> None:
-    """Grades the decisions about earlier attempts of a job that has ended well, in the same transaction."""
+    """Grades the decisions about earlier attempts of a job that has ended successfully, in this transaction."""
     for record in decisions.ungraded_of_job(session, job_id, cluster):
         well = AttemptRecord(record.decision.attempt.attempt + 1, "healthy")
         decisions.set_grade(session, record.id, grade(record.decision, well), None, at)
 
 
 def _is_after(before: Incident, record: DecisionRecord, later: Incident) -> bool:
-    """-> whether an incident is of a later attempt of the job: by its number, else by when it came. A node that reports
-    for itself has attempts of its own where they are not numbered."""
+    """Returns whether an incident is of a later attempt of the job. Compares attempt numbers, or else the times of
+    receipt. Without numbers, nodes that report separately have separate attempts."""
     if (before.job.job_id, before.job.cluster) != (later.job.job_id, later.job.cluster):
         return False
     if later.job.attempt is not None:
@@ -100,8 +100,8 @@ def _is_after(before: Incident, record: DecisionRecord, later: Incident) -> bool
 
 
 def _earlier(session: Session, incident: Incident) -> tuple[AttemptRecord, ...]:
-    """-> the attempts of the job before. Nodes that report for themselves are several incidents of one attempt: the
-    first one that names a cause tells it. Attempts without a number are numbered as they came, those of each node."""
+    """Returns the earlier attempts of the job. If nodes report separately, one attempt has several incidents; the first
+    one that names a cause is used. Attempts without a number are numbered in order of receipt, per node."""
     found: dict[int, AttemptRecord] = {}
     earlier = [one for one in decisions.earlier_incidents(session, incident) if _may_be_another(one, incident)]
     for at, one in enumerate(earlier):
@@ -115,13 +115,13 @@ def _earlier(session: Session, incident: Incident) -> tuple[AttemptRecord, ...]:
 
 
 def _may_be_another(earlier: Incident, incident: Incident) -> bool:
-    """-> whether an incident can be of another attempt than this one. Without a number, another node's may be of the
-    same."""
+    """Returns whether an incident can be of another attempt. Without attempt numbers, another node's report may be of
+    the same attempt."""
     return earlier.job.attempt is not None or _share_a_node(earlier.job, incident.job)
 
 
 def _share_a_node(one: Job, other: Job) -> bool:
-    """-> whether reports of the same node are in both; of the whole job where neither names one."""
+    """Returns whether both jobs have a report of the same node. Without node ranks, a report is of the whole job."""
     return bool(_nodes(one) & _nodes(other))
 
 
@@ -130,6 +130,6 @@ def _nodes(job: Job) -> set[str]:
 
 
 def _ended_badly(service: Service, job: Job) -> bool:
-    """-> whether the job's sender says that it failed."""
+    """Returns whether the sender says that the job failed."""
     states = EndingSigns(service.knowledge.vocabulary).failed_states
     return bool(job.exit_code) or (job.state or "").upper().replace("-", "_") in states

@@ -1,4 +1,4 @@
-"""A demonstration: an empty service in, one with incidents of a month out, each triaged by the engine as any other."""
+"""Fills an empty service with one month of demonstration incidents. The engine triages each, like any other log."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ _JOBS = (
     "eval-suite",
     "asr-large",
 )
-_NOTES = {  # by who has to act
+_NOTES = {  # by owner, who must act
     "user": ("a smaller batch helped", "fixed in the loader", "the config was wrong"),
     "hardware": ("the node was drained and repaired", "the card was swapped"),
 }
 _NOTED = ("restarted, gone since", "updated the driver")
-_UNKNOWN = 0.08  # share of failures that no entry names
+_UNKNOWN = 0.08  # share of failures that no entry explains
 _HEALTHY = 0.08
 _RETRIED = 0.35
-_SAME = 0.7  # share of retries that fail of the same again, where a retry can help
-_WELL_AGAIN = 0.5  # share of those that run well
-_LUCKY = 0.06  # share of the other retries that do
+_SAME = 0.7  # share of retries that fail in the same way, if a retry can help
+_WELL_AGAIN = 0.5  # share of the other retries that succeed
+_LUCKY = 0.06  # share that succeeds if a retry cannot help
 _QUEUES = ("batch", "batch", "long", "debug")
 _IMAGES = tuple(f"registry.example.com/ml/train:torch{version}" for version in ("2.3.1", "2.5.1", "2.6.0", "2.7.1"))
 _BAD_IMAGE = "registry.example.com/ml/train:nightly-torch2.7.1"
 _BAD_CLUSTER = "cumulus"
-_BAD_SHARE = 2  # times as many hardware failures as elsewhere
-_ON_BAD_HOST = 0.8  # share of hardware failures
+_BAD_SHARE = 2  # hardware failures are this many times as frequent in the bad cluster
+_ON_BAD_HOST = 0.8  # share of hardware failures that hit a bad host
 _TEAMS = dict(
     zip(_JOBS, ("llm", "llm", "post-training", "post-training", "vision", "llm", "eval", "speech"), strict=True)
 )
@@ -60,7 +60,7 @@ _TEAMS = dict(
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """One log to hand in, of a job's `attempt`."""
+    """One log to upload, of one attempt of a job."""
 
     log: str
     job: Job
@@ -68,9 +68,10 @@ class _Failure:
 
 
 def fill(service: Service, count: int, seed: int, now: datetime, told: Callable[[int], None]) -> None:
-    """Adds `count` incidents of the last DAYS before `now`, and what people decided about some groups.
+    """Adds `count` incidents of the DAYS before `now`, and people's decisions about some groups.
 
-    `told` is called with how many are done. The same seed makes the same incidents. Raises StorageUnavailable.
+    Calls `told` with the number of incidents done so far. The same seed makes the same incidents. Raises
+    StorageUnavailable.
     """
     chance = Random(seed)
     failures = sorted(_failures(service.knowledge, count, chance, now), key=lambda failure: failure.at)
@@ -119,7 +120,7 @@ def _failures(knowledge: KnowledgeBase, count: int, chance: Random, now: datetim
             healthy = chance.random() < ((_WELL_AGAIN if helps else _LUCKY) if attempt else _HEALTHY)
             message = None if healthy else chance.choice(known[entry][1])
             if message and last and not helps:
-                message = last  # it fails of the same, at the same step at the latest
+                message = last  # it fails in the same way, and not at a later step
             elif message and chance.random() < _UNKNOWN:
                 message = chance.choice(messages["unknown"])
             if message and entry in of_bad_image and chance.random() < 0.8:
@@ -150,10 +151,10 @@ def _launch(
     job: Job,
     most: int | None,
 ) -> Launch:
-    """`most` is how many steps it comes to at most, where that is known."""
+    """`most` is the maximum number of steps, if known."""
     wide = chance.choices((1, 2, 4, 8, 16, 64), (30, 24, 20, 14, 9, 3))[0]
-    # Hardware fails again and again on a few hosts, one of which the scheduler goes on to give to jobs: the pages show
-    # that it fails more than chance.
+    # Hardware failures repeat on a few hosts, one of which the scheduler keeps giving to jobs. So the pages can show
+    # hosts that fail more often than chance explains.
     bad = [f"{cluster}-{number:03}" for number in (7, 19, 31)]
     hosts = chance.sample([f"{cluster}-{number:03}" for number in range(1, size + 1)], min(wide, size))
     if owner == "hardware" and chance.random() < _ON_BAD_HOST:
@@ -185,7 +186,7 @@ def _failure(launch: Launch, owner: str, message: str | None, chance: Random, jo
 
 
 def _decide(service: Service, chance: Random, now: datetime) -> None:
-    """What people do in a month: they resolve, ignore, own and note groups, and say whether verdicts were right."""
+    """Makes the changes of a month: statuses, owners and notes of groups, and feedback about verdicts."""
     found = groups.list_groups(service, GroupFilter(), 50).items
     for group in found[::3]:
         status = chance.choice((GroupStatus.RESOLVED, GroupStatus.IGNORED, GroupStatus.OPEN))
@@ -197,7 +198,7 @@ def _decide(service: Service, chance: Random, now: datetime) -> None:
         note = chance.choice((*_notes(service, incident.entry), None)) if right and incident.entry else None
         at = incident.received_at + (now - incident.received_at) * chance.uniform(0.1, 0.9)
         told.append((incident.id, Feedback("right" if right else "wrong", chance.choice(_PEOPLE), at, None, note)))
-    # In the order of time, in which the audit log stands.
+    # Sorted by time, as the audit log is.
     for number, said in sorted(told, key=lambda one: one[1].at):
         incidents.give_feedback(service, number, said)
 

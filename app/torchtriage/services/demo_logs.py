@@ -1,7 +1,7 @@
-"""Logs for a demonstration: a launch and what went wrong in it in, the text that it would have printed out.
+"""Logs for a demonstration: returns the text that a launch with a given failure would have printed.
 
-Everything about the launch is made up from a seed; what is printed comes from the vocabulary (demo-messages), where
-each line says who writes it.
+A seed determines everything about the launch. The messages come from the vocabulary list demo-messages, in which each
+line names the program that writes it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
-LOCAL = 8  # GPUs of a host
+LOCAL = 8  # GPUs per host
 _STEP = timedelta(seconds=7)
-_SHOWN_WAITING = 96  # ranks that print that they waited
-_SHOWN_ALIKE = 16  # ranks that print what all of them raise
+_SHOWN_WAITING = 96  # maximum ranks that print a timeout
+_SHOWN_ALIKE = 16  # maximum ranks that print an exception that all of them raise
 SCHEDULERS = ("slurm", "kubernetes")
-_RAISED_IN = {  # by the writer: file, function, its line of code
+_RAISED_IN = {  # for each writer: file, function and code line
     "model": ("model.py", "forward", "logits = self.head(self.blocks(hidden))"),
     "loader": ("data/loader.py", "collate", "batch = [self.dataset[index] for index in indices]"),
     "loop": ("train/loop.py", "train_step", "loss = self.forward_backward(batch)"),
@@ -27,7 +27,7 @@ _RAISED_IN = {  # by the writer: file, function, its line of code
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One start of a job on some hosts, by `srun -l`, which marks lines with `12: `, or by torchrun."""
+    """One start of a job, by torchrun or by `srun -l`, which begins each line with the task number (`12: `)."""
 
     script: str
     hosts: tuple[str, ...]
@@ -47,18 +47,18 @@ class Launch:
 
 
 def fits(message: str, scheduler: str) -> bool:
-    """-> whether a run under this scheduler can print the message."""
+    """Returns whether a run under this scheduler can print the message."""
     writers = _writers(message)
     return not any(other in writers for other in SCHEDULERS if other != scheduler)
 
 
 def ends_at_start(message: str) -> bool:
-    """-> whether a run that prints the message makes no step."""
+    """Returns whether a run that prints the message fails before its first step."""
     return "start" in _writers(message)
 
 
 def log_of(launch: Launch, message: str | None, rank: int, chance: Random) -> str:
-    """-> the log of a launch in which `rank` failed and this was printed; None is one that completed."""
+    """Returns the log of a launch in which `rank` failed with this message. None means that the run completed."""
     lines = [*_start(launch), *_training(launch, chance)]
     if message is None:
         lines += [_say(launch, 0, f"{_at(launch.failed)} | Training completed, model saved to /ckpt/final")]
@@ -67,7 +67,7 @@ def log_of(launch: Launch, message: str | None, rank: int, chance: Random) -> st
     for writer, text in _parts(message):
         lines += _written(launch, rank, writer, _filled(launch, rank, pid, text), chance)
     if any(scheduler in _writers(message) for scheduler in SCHEDULERS):
-        return "\n".join(lines) + "\n"  # the scheduler ended it, and nobody waited
+        return "\n".join(lines) + "\n"  # the scheduler ended the run, so no rank waited
     if not ends_at_start(message):
         lines += _waiting(launch, rank)
     return "\n".join([*lines, *_report(launch, rank, pid)]) + "\n"
@@ -84,7 +84,7 @@ def _writers(message: str) -> set[str]:
 
 
 def _filled(launch: Launch, rank: int, pid: int, text: str) -> str:
-    """No format(): messages have braces of their own."""
+    """Fills the slots. Does not use str.format, because messages contain braces of their own."""
     slots = {"host": launch.hosts[rank // LOCAL], "first": launch.hosts[0], "rank": rank, "local": rank % LOCAL}
     slots |= {"pid": pid, "job": launch.job, "step": launch.steps, "time": f"{launch.failed:%Y-%m-%dT%H:%M:%S}"}
     for name, value in slots.items():
@@ -149,7 +149,7 @@ def _training(launch: Launch, chance: Random) -> Iterator[str]:
 
 
 def _waiting(launch: Launch, rank: int) -> Iterator[str]:
-    """What the others print: each waits for a collective that never ends."""
+    """Yields what the other ranks print: each waits for a collective that never ends."""
     stamp = (launch.failed + timedelta(minutes=10)).strftime("%m%d %H:%M:%S")
     number = launch.steps * 4 + 1
     for other in [known for known in range(launch.world) if known != rank][:_SHOWN_WAITING]:

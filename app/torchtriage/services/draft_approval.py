@@ -1,4 +1,4 @@
-"""What becomes of a draft: tracked only, approved by somebody else, taken back; and the last change undone."""
+"""Changes the state of drafts: tracks them, approves them, takes them back, and undoes the last change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNDONE = ("track", "approve", "take back", "change")
 
 
 class AnotherMustApprove(BadInput):
-    """Who wrote a draft does not approve it, where there is somebody else."""
+    """The author of a draft may not approve it if somebody else can."""
 
     status = 403
     code = "another_must_approve"
@@ -34,11 +34,11 @@ class AnotherMustApprove(BadInput):
 def move_draft(
     service: Service, draft_id: str, revision: int, state: DraftState, by: str, undoes: str | None = None
 ) -> StoredDraft:
-    """Tracks a draft, approves it, or takes it back to where it says nothing; what is approved is in use at once here,
-    and within a minute on other servers -> the draft. The audit log says which action it `undoes`.
+    """Tracks a draft, approves it or takes it back, and returns it. An approved draft is used at once on this server,
+    and within a minute on others. The audit log notes the action that this `undoes`.
 
-    Raises NotFound, EditedMeanwhile, AnotherMustApprove, and BadInput where something is wrong with the draft, or the
-    operator's own folders do not load.
+    Raises NotFound, EditedMeanwhile, AnotherMustApprove, and BadInput if the draft has problems or the operator's
+    knowledge folders do not load.
     """
     before = read_draft(service, draft_id)
     if state is not DraftState.DRAFT and before.state is not DraftState.APPLIED:
@@ -59,7 +59,7 @@ def move_draft(
 
 
 def _adopt(service: Service, before: StoredDraft, state: DraftState, by: str) -> None:
-    """Takes an entry into use, or out of it. Where it can't be, the draft is put back, and BadInput is raised."""
+    """Starts or stops using an entry. If that fails, restores the draft's state and raises BadInput."""
     try:
         adopt_learned(service)
     except KnowledgeError as error:
@@ -75,7 +75,7 @@ def _adopt(service: Service, before: StoredDraft, state: DraftState, by: str) ->
 
 
 def may_approve(service: Service, draft: StoredDraft, by: str) -> bool:
-    """-> whether `by` may: not who wrote the draft's words, unless nobody else can."""
+    """Returns whether `by` may approve: not the draft's author, unless nobody else can."""
     if service.settings.auth == "none" or draft.changed_by != by:
         return True
     now = datetime.now(UTC)
@@ -85,19 +85,19 @@ def may_approve(service: Service, draft: StoredDraft, by: str) -> bool:
 
 
 def history_of(service: Service, draft_id: str, most: int) -> tuple[Change, ...]:
-    """-> what people did with a draft, the latest first."""
+    """Returns the changes of a draft, newest first."""
     return tokens.changes(service.database, f"draft {draft_id}", most).items
 
 
 def can_undo(last: Change) -> bool:
-    """-> whether the last change of a draft can be taken back here."""
+    """Returns whether the last change of a draft can be undone here."""
     return last.action in _UNDONE
 
 
 def undo(service: Service, draft_id: str, revision: int, by: str) -> StoredDraft:
-    """Takes back the last change of a draft, whatever it was; undone again, it is as it was -> the draft.
+    """Undoes the last change of a draft and returns the draft. A second undo restores the change.
 
-    Raises what the change itself would.
+    Raises the errors of the change itself.
     """
     last = next(iter(history_of(service, draft_id, 1)), None)
     if last is None or not can_undo(last):
@@ -109,14 +109,14 @@ def undo(service: Service, draft_id: str, revision: int, by: str) -> StoredDraft
 
 
 def tracking_of(service: Service, draft_id: str) -> BackTest:
-    """-> what was counted while a draft was tracked last. Raises NotFound."""
+    """Returns the counts of the draft's latest tracking. Raises NotFound."""
     with service.database.reading() as session:
         return drafts.tracking(session, draft_id)
 
 
 def to_retriage(service: Service, draft: StoredDraft, tested: BackTest, tracking: BackTest) -> list[str]:
-    """-> the incidents whose verdict a draft that is in use would change, as the back-test and the tracking found; or
-    those that name it as their cause, or that its case answers, once it is not."""
+    """Returns the ids of incidents whose verdict a change of the draft's state affects. If it is in use now: those that
+    the back-test and the tracking found. If not: those whose cause or answer comes from it."""
     if draft.state is DraftState.APPLIED:
         return sorted({*tested.changed, *tracking.changed}, key=int)[:MOST_RETRIAGED]
     with service.database.reading() as session:

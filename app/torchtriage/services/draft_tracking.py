@@ -1,4 +1,4 @@
-"""Counts the new incidents that show a draft which is tracked only: what it would have said of them."""
+"""Counts the new incidents that match a tracked draft, and what it would have said about them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from torchtriage.services.triage_incident import order_of
 from torchtriage.storage import drafts, retriage_reads
 
 log = logging.getLogger(__name__)
-_MOST = 200  # incidents of a draft at a time
+_MOST = 200  # maximum incidents per draft and read
 
 
 def count_tracked(service: Service, stopping: Callable[[], bool] = bool) -> None:
-    """Looks at the incidents that came since the last time, for each draft that is tracked.
+    """For each tracked draft, checks the incidents that arrived since the last call.
 
     Raises StorageUnavailable.
     """
@@ -37,7 +37,7 @@ def count_tracked(service: Service, stopping: Callable[[], bool] = bool) -> None
 
 
 def _count(service: Service, draft: StoredDraft, since: int, before: BackTest) -> tuple[int, BackTest] | None:
-    """-> up to which incident was counted now, and what; None where there is nothing more to count."""
+    """Returns the id of the last incident counted and the new counts, or None if there is nothing more to count."""
     with service.database.reading() as session:
         until = retriage_reads.ended_until(session)
         new = [kept for kept in retriage_reads.triaged_after(session, since, _MOST) if int(kept.id) <= until]

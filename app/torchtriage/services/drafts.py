@@ -1,4 +1,4 @@
-"""Entries that people write in the page: proposed from a failure, checked, and kept, whole or not."""
+"""Entries that people write on the page: proposed from a failure, checked and stored, complete or not."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from torchtriage.services.service import Service
 from torchtriage.services.user_text import cleaned
 from torchtriage.storage import audit_log, drafts
 
-MOST_TEXT = 20_000  # characters of a field
+MOST_TEXT = 20_000  # maximum characters of a field
 _MOST_SLOTS, _LONGEST_SLOT = 40, 80
 _TEXTS = ("entry", "title_en", "title_zh", "sign", "says_en", "says_zh", "source", "example", "near_miss")
 
 
 def propose(service: Service, incident_id: str, as_case: bool = False) -> Proposal:
-    """-> the draft of an entry for what failed in an incident: a sign of its masked line, the log's own lines as the
-    example, and what its sentences can be filled with. `as_case`: a case of the entry that names its cause, instead of
-    an entry. Raises NotFound, and BadInput where nothing failed, or no entry names it."""
+    """Returns the draft of an entry for the failure of an incident: a sign from its masked line, lines of the log as
+    example, and the slots that its sentences can use. With `as_case`, the draft is a case of the entry that names the
+    cause. Raises NotFound, and BadInput if nothing failed or, with `as_case`, no entry names the cause."""
     found = read_incident(service, incident_id)
     if found.verdict is None:
         raise BadInput("nothing failed in this incident")
@@ -60,36 +60,36 @@ def propose(service: Service, incident_id: str, as_case: bool = False) -> Propos
 
 
 def check(service: Service, draft: Draft, whole: bool = False) -> DraftCheck:
-    """-> what `kb check` would say of a draft, each at its field. Of a case that is added to an entry this is what
-    answers while one types: only the `whole` tells which of the entry's other cases lose their examples, in as many
-    seconds as there are dozens of them. Raises CallFailed, Interrupted."""
+    """Returns the problems that `kb check` finds in a draft, each with its field. For a case added to an entry, the
+    default check is fast enough while somebody types. Only with `whole` does it find other cases of the entry that lose
+    their examples; this takes about one second per dozen cases. Raises CallFailed and Interrupted."""
     with service.database.reading() as session:
-        ours = {one.draft.entry for one in drafts.applied(session)}  # these are in use themselves
+        ours = {one.draft.entry for one in drafts.applied(session)}  # these drafts are entries in use themselves
     in_use = draft.entry not in ours and is_in_use(draft.entry, service.knowledge.entries)
     taken = (draft.entry,) if in_use else ()
     return service.triager.check_draft(draft, taken, whole)
 
 
 def list_drafts(service: Service) -> list[StoredDraft]:
-    """-> all of them, the one that was changed last first."""
+    """Returns all drafts, latest change first."""
     with service.database.reading() as session:
         return drafts.listed(session)
 
 
 def read_draft(service: Service, draft_id: str) -> StoredDraft:
-    """Raises NotFound."""
+    """Returns a draft. Raises NotFound."""
     with service.database.reading() as session:
         return drafts.read(session, draft_id)
 
 
 def draft_of(service: Service, incident_id: str) -> StoredDraft | None:
-    """-> the draft that was made from an incident last, if there is one."""
+    """Returns the latest draft made from an incident, or None."""
     with service.database.reading() as session:
         return drafts.of_incident(session, incident_id)
 
 
 def create_draft(service: Service, draft: Draft, incident_id: str | None, by: str) -> tuple[StoredDraft, DraftCheck]:
-    """Keeps a new draft, whatever is wrong with it -> the draft, and what is. Raises EntryTaken."""
+    """Stores a new draft, even if it has problems. Returns the draft and its problems. Raises EntryTaken."""
     draft, checked = _ready(service, draft)
     now = datetime.now(UTC)
     if incident_id is not None:
@@ -104,10 +104,10 @@ def create_draft(service: Service, draft: Draft, incident_id: str | None, by: st
 def change_draft(
     service: Service, draft_id: str, revision: int, draft: Draft, by: str, undoes: str | None = None
 ) -> tuple[StoredDraft, DraftCheck]:
-    """Keeps what was typed, whatever is wrong with it -> the draft, and what is. The audit log says which action it
-    `undoes`.
+    """Stores the changed draft, even if it has problems. Returns it and its problems. The audit log notes the action
+    that this `undoes`.
 
-    Raises NotFound, EntryTaken, and EditedMeanwhile where somebody changed it after `revision`.
+    Raises NotFound, EntryTaken, and EditedMeanwhile if somebody changed the draft after `revision`.
     """
     draft, checked = _ready(service, draft)
     now = datetime.now(UTC)
@@ -120,7 +120,7 @@ def change_draft(
 
 
 def remove_draft(service: Service, draft_id: str, revision: int, by: str) -> None:
-    """Raises NotFound, EditedMeanwhile."""
+    """Deletes a draft. Raises NotFound and EditedMeanwhile."""
     with service.database.transaction() as session:
         before = drafts.remove(session, draft_id, revision)
         detail = {"before": fields_form(before.draft)}
@@ -128,12 +128,13 @@ def remove_draft(service: Service, draft_id: str, revision: int, by: str) -> Non
 
 
 def _ready(service: Service, draft: Draft) -> tuple[Draft, DraftCheck]:
-    """-> a draft as it is kept, and what is wrong with it. Raises BadInput where it is too long, or has no id."""
+    """Returns the draft as it will be stored, and its problems. Raises BadInput if a field is too long or the id is
+    missing."""
     texts: dict[str, Any] = {name: _clean(getattr(draft, name)) for name in _TEXTS}
     steps = tuple(DraftStep(_clean(step.en), _clean(step.zh), _clean(step.run)) for step in draft.steps)
     draft = replace(draft, **texts, steps=steps)
     if not draft.entry:
-        raise BadInput("give the draft an id, so that it can be kept")
+        raise BadInput("give the draft an id, so that it can be saved")
     return draft, check(service, draft)
 
 
@@ -148,7 +149,7 @@ def _first_line(message: str) -> str:
 
 
 def _example(service: Service, found: Incident, message: str) -> str:
-    """-> the lines of the log that tell the failure; the message by itself where they can't be read."""
+    """Returns the log's lines that show the failure, or only the message if the log cannot be read."""
     root = found.root_cause
     line = _evidence(root.evidence if root else (), message)
     file = next((file for file in found.log.files if line and line.file in (None, file.name)), None)
@@ -165,10 +166,10 @@ def _example(service: Service, found: Incident, message: str) -> str:
 
 
 def _visible(text: str) -> str:
-    """-> the text without colours and characters that nobody would see in a form."""
+    """Returns the text without colors and without characters that a form does not show."""
     return "".join(char for char in ANSI.sub("", text) if char.isprintable() or char in "\n\t")
 
 
 def _evidence(evidence: tuple[Evidence, ...], message: str) -> Evidence | None:
-    """-> the line that says a message, else the first one."""
+    """Returns the first evidence line that contains the message, or else the first line."""
     return next((line for line in evidence if message in line.text), evidence[0] if evidence else None)

@@ -1,4 +1,4 @@
-"""Commands that drain hosts: host names from logs in, lines to paste into a shell out."""
+"""Commands that drain hosts, ready to paste into a shell."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _NUMBERED = lazy_regex(r"(.*?)(\d+)")
 
 
 def commands(hosts: Iterable[str], scheduler: str | None = None) -> dict[str, str]:
-    """-> the commands by what they are for, that of the scheduler first; empty where no host has a name that can be
-    pasted."""
+    """Returns the commands by their program or option, the scheduler's own first. Empty if no host has a name that is
+    safe to paste."""
     first = "kubectl" if scheduler == "kubernetes" else "scontrol"
     names = sorted(set(filter(host_name, hosts)))
     if not names:
         return {}
-    folded = shlex.quote(hostlist(names))  # brackets are the shell's too
+    folded = shlex.quote(hostlist(names))  # the brackets mean something to the shell, too
     told = {
         "scontrol": f'scontrol update NodeName={folded} State=DRAIN Reason="hardware failures (torchtriage)"',
         "sbatch": f"--exclude={folded}",
@@ -29,7 +29,7 @@ def commands(hosts: Iterable[str], scheduler: str | None = None) -> dict[str, st
 
 
 def hostlist(names: Iterable[str]) -> str:
-    """-> names folded as Slurm writes them: gpu-007, gpu-008 and gpu-010 are `gpu-[007-008,010]`."""
+    """Returns the names in Slurm's hostlist form: gpu-007, gpu-008 and gpu-010 become `gpu-[007-008,010]`."""
     numbered: dict[tuple[str, int], list[int]] = defaultdict(list)
     plain = []
     for name in names:

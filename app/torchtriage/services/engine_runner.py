@@ -1,6 +1,6 @@
-"""Runs the engine for the service: an order for a run's files in, verdict and summary out.
+"""Runs the engine for the service: takes the files of a run, returns a verdict and its summary.
 
-In processes of their own, as pages must be quick while a log of gigabytes is read, and no log may end the service.
+The engine runs in separate processes. So pages stay fast while it reads gigabytes, and no log can stop the service.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A run to triage: its files as (name, path of a spooled file or sha256 of a stored one), and their bytes. `known`
-    is what its sender told that commands can be filled with, by the names that entries have for it, and how its job
-    ended."""
+    """A run to triage: its files, each with a name and either the path of a temporary file or the sha256 of a stored
+    one, and their total size in bytes. `known` has the sender's facts that commands can use, by the names that entries
+    give them, and how the job ended."""
 
     files: tuple[tuple[str, Path | str], ...]
     bytes: int
@@ -47,7 +47,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Triaged:
-    """A verdict, and what of it is filtered, grouped and searched by."""
+    """A verdict, and the summary by which it is filtered, grouped and searched."""
 
     verdict: Verdict
     summary: VerdictSummary
@@ -55,7 +55,7 @@ class Triaged:
 
 @dataclass(frozen=True, slots=True)
 class KnownRun:
-    """A run that has been triaged, and what its verdict was; None where that failed."""
+    """A run that was triaged before, and the key of its verdict; None if that triage failed."""
 
     order: Order
     key: VerdictKey | None
@@ -63,9 +63,8 @@ class KnownRun:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What would be said of a run if there were one more entry, whose sign it may show. `shown`: the entry is found
-    there, as the cause or beside another one. `case` is the one of the cause's entry that speaks, empty where none
-    does."""
+    """The result of triaging a run with one more entry. `entry` is the cause now. `shown`: the added entry is the
+    cause, a candidate or part of the cascade. `case` is the answer's case, empty if there is none."""
 
     outcome: str
     entry: str | None
@@ -74,55 +73,56 @@ class Tried:
 
 
 class Triager(Protocol):
-    """What triages for the service."""
+    """What the service uses to triage."""
 
     def run(self, order: Order) -> Triaged:
-        """Raises UnreadableLog, NotFound, StorageUnavailable, CallFailed, Interrupted."""
+        """Triages a run. Raises UnreadableLog, NotFound, StorageUnavailable, CallFailed and Interrupted."""
         ...
 
     def changed(self, known: list[KnownRun]) -> list[Triaged | TriageError | None]:
-        """-> the verdict of each now: None where it is the same, and an error where there can be none."""
+        """Triages each run again. Returns None if its verdict is the same, an error if the triage failed, else the new
+        verdict."""
         ...
 
     def why(self, order: Order, entry: str) -> Why:
-        """-> why an entry did or did not match. Raises what `run` does."""
+        """Returns why an entry did or did not match. Raises the same errors as `run`."""
         ...
 
     def check_draft(self, draft: Draft, taken: tuple[str, ...] = (), whole: bool = True) -> DraftCheck:
-        """-> what the checks of the knowledge base say of a draft, which may not have one of the ids that are `taken`;
-        where not `whole`, of an added case without the other cases of its entry. Raises CallFailed, Interrupted."""
+        """Returns what the checks of the knowledge base find in a draft. Its id must not be one of `taken`. Without
+        `whole`, an added case is checked without the other cases of its entry. Raises CallFailed and Interrupted."""
         ...
 
     def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[Tried | TriageError | None]:
-        """-> what would be said of each if there were this entry too: None where its sign is not there, and an error
-        where nothing can be said."""
+        """Triages each run as if this entry existed. Returns None if its sign is not in the log, and an error if the
+        triage failed."""
         ...
 
     def use(self, knowledge: KnowledgeBase) -> None:
-        """Has all that is asked from now on answered with this knowledge."""
+        """Uses this knowledge for all later calls."""
         ...
 
     def warm(self) -> None:
-        """Gets ready, so that the first run does not wait for that."""
+        """Prepares for the first run, so that it does not have to wait."""
         ...
 
     def interrupt(self) -> None:
-        """Ends what is under way, as far as it can."""
+        """Ends the running calls as far as possible."""
         ...
 
     def close(self) -> None: ...
 
 
 class InProcess:
-    """Triages in the thread that asks."""
+    """Triages in the calling thread."""
 
     def __init__(self, settings: Settings, knowledge: KnowledgeBase) -> None:
-        """Raises StorageUnavailable."""
+        """Raises StorageUnavailable if the blob store cannot be opened."""
         self._memory = settings.triage_memory
         self._blobs = BlobStore(settings.blobs, settings.data_dir)
         self._knowledge = knowledge
         self._engine = Engine(knowledge, cache_folder())
-        self._engine_with: tuple[Entry, Engine] | None = None  # the last one with an entry that is tried
+        self._engine_with: tuple[Entry, Engine] | None = None  # the latest one, for drafts
 
     def run(self, order: Order) -> Triaged:
         verdict = self._engine.triage(_run(self._blobs, order), order.lang, dict(order.known))
@@ -135,7 +135,7 @@ class InProcess:
         order = known.order
         verdict = self._engine.triage(_run(self._blobs, order), order.lang, dict(order.known))
         if known.key is not None and key_of(verdict).says_same_as(known.key):
-            return None  # most are, and all that is made of a verdict takes a while
+            return None  # most verdicts are the same, and making a summary takes time
         return Triaged(verdict, summary_of(verdict, self._knowledge))
 
     def why(self, order: Order, entry: str) -> Why:
@@ -151,7 +151,7 @@ class InProcess:
         order = known.order
         words = [_words_of(regex) for regex in signs_of(entry)]
         if not all(one.may_show(_pieces(self._blobs, order)) for one in words):
-            return None  # most do not, and to look for words takes a hundredth of a triage
+            return None  # most logs do not, and searching for words takes a hundredth of the time of a triage
         if self._engine_with is None or self._engine_with[0] != entry:
             self._engine_with = entry, Engine(with_entry(self._knowledge, entry), drafts_cache())
         verdict = self._engine_with[1].triage(_run(self._blobs, order), order.lang, dict(order.known))
@@ -165,23 +165,23 @@ class InProcess:
         self._knowledge, self._engine_with = knowledge, None
 
     def warm(self) -> None:
-        pass  # it is ready
+        pass  # nothing to prepare
 
     def interrupt(self) -> None:
-        pass  # a thread can't be ended
+        pass  # a thread cannot be ended from outside
 
     def close(self) -> None:
         pass
 
 
 class InProcesses:
-    """Triages in as many processes as the settings say; large logs never hold all of them.
+    """Triages in `workers` processes. Large logs never occupy all of them.
 
-    Each of them has the knowledge that this was made with, or was told to use since, whatever became of its folders.
+    Each process uses the knowledge passed to the constructor or to the latest `use`, even if the folders have changed.
     """
 
     def __init__(self, settings: Settings, knowledge: KnowledgeBase, make: Make | None = None) -> None:
-        """`make` is what makes the function of each process, if not ours."""
+        """`make` creates the function that each process runs; it is replaced in tests."""
         self._settings = settings
         self._processes = SubprocessPool(
             make or _triager, (settings, knowledge), settings.workers, settings.triage_seconds, settings.triage_memory
@@ -196,7 +196,7 @@ class InProcesses:
         return cast(list[Triaged | TriageError | None], self._together("changed", known))
 
     def _together(self, method: str, known: list[KnownRun], *arguments: Any) -> list[Any]:
-        """-> what the method says of each, which one process does."""
+        """Calls the method for all runs in one process, and returns one answer per run."""
         try:
             with self._large if any(one.order.bytes >= LARGE for one in known) else nullcontext():
                 call = self._call if len(known) == 1 else self._processes.call
@@ -204,7 +204,7 @@ class InProcesses:
         except CallFailed as error:
             if len(known) == 1:
                 return [error]
-            # One of them took the process down, or all together took too long: the one that is it does it again alone.
+            # One run ended the process, or all of them took too long. Each is run again alone.
             return [answer for one in known for answer in self._together(method, [one], *arguments)]
 
     def why(self, order: Order, entry: str) -> Why:
@@ -217,11 +217,12 @@ class InProcesses:
         return cast(list[Tried | TriageError | None], self._together("try_entry", known, entry))
 
     def _call(self, *arguments: Any) -> Any:
-        """Calls once more, alone, where the process was killed: what took the memory may have been another's log."""
+        """Calls a process. If it is killed, calls once more with no other call beside it: another log may have taken
+        the memory."""
         try:
             return self._processes.call(*arguments)
         except Killed as error:
-            log.warning("%s; it is tried once more, alone", error.message)
+            log.warning("%s; trying once more, alone", error.message)
         try:
             return self._processes.call_alone(*arguments)
         except Killed as error:
@@ -241,18 +242,19 @@ class InProcesses:
 
 
 def drafts_cache() -> Path:
-    """-> where the compiled patterns of drafts are kept: there are many, and none may push out those in use."""
+    """Returns the cache folder for the compiled patterns of drafts. It is separate, because many drafts would push out
+    the patterns in use."""
     return cache_folder() / "drafts"
 
 
 def key_of(verdict: Verdict) -> VerdictKey:
-    """-> what tells a verdict from others."""
+    """Returns the values that identify a verdict."""
     root = verdict.root_cause
     return VerdictKey(verdict.outcome, root.entry if root else None, verdict.fingerprint, _case_of(verdict))
 
 
 def summary_of(verdict: Verdict, knowledge: KnowledgeBase) -> VerdictSummary:
-    """-> what of a verdict is filtered, grouped and searched by, in both languages."""
+    """Returns the summary by which a verdict is filtered, grouped and searched, in both languages."""
     root = verdict.root_cause
     entry = knowledge.entries.get(root.entry) if root and root.entry else None
     texts = [verdict.signature, entry and f"{entry.id}\n{entry.title.en}\n{entry.title.zh}", *verdict.run.hosts]

@@ -1,4 +1,4 @@
-"""Reads how often an entry was seen here."""
+"""Reads how often an entry was seen in this service."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INCIDENTS, _GROUPS, _NOTES = 6, 5, 8
 
 
 def entry_history(service: Service, entry: str, days: int) -> EntryHistory:
-    """-> the history of an entry, the last `days` of it day by day."""
+    """Returns the history of an entry, with daily counts for the last `days` days."""
     today = datetime.now(UTC).date()
     every = [today - timedelta(days=back) for back in reversed(range(days))]
     with service.database.reading() as session:

@@ -1,4 +1,4 @@
-"""Says why an entry did or did not match the log of an incident, or a text."""
+"""Says why an entry did or did not match an incident's log or a given text."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from torchtriage.services.engine_runner import Order
 from torchtriage.services.service import Service
 from torchtriage.storage.blob_writer import spool
 
-MOST_BYTES = 64 << 20  # of a log that is read while somebody waits for a page
-MOST_TEXT = 200_000  # characters of a text that is tried
+MOST_BYTES = 64 << 20  # maximum bytes of a log that is read while a page waits
+MOST_TEXT = 200_000  # maximum characters of a given text
 
 
 def why_not(service: Service, incident: Incident, entry: str, lang: Language) -> Why | None:
-    """-> why; None where the log is too long to be read at once.
+    """Returns the explanation, or None if the log is too long to read while a page waits.
 
-    Raises NotFound, and what a triage raises.
+    Raises NotFound and the errors of a triage.
     """
     log = incident.log
     files = tuple((file.name, file.sha256) for file in log.files)
@@ -25,15 +25,15 @@ def why_not(service: Service, incident: Incident, entry: str, lang: Language) ->
 
 
 def why_text(service: Service, text: str, entry: str, lang: Language) -> Why:
-    """-> the same of a text, which is not kept.
+    """Returns the explanation for a text, which is not stored.
 
-    Raises NotFound, BadInput where there is no text or too much of it, StorageUnavailable, and what a triage raises.
+    Raises NotFound, StorageUnavailable, BadInput if the text is empty or too long, and the errors of a triage.
     """
     if not text.strip():
         raise BadInput("no text to match")
     if len(text) > MOST_TEXT:
         raise BadInput(f"the text is longer than {MOST_TEXT} characters")
-    source = text.replace("\r\n", "\n").encode("utf-8", "replace")  # forms send line ends as CRLF
+    source = text.replace("\r\n", "\n").encode("utf-8", "replace")  # forms send CRLF line ends
     with service.blobs.folder() as folder:
         path = folder / "text"
         return _why(service, Order((("text", path),), spool([source], path), lang), entry)

@@ -1,7 +1,7 @@
-"""Asks a language model about a failure, for anyone who wants that: off by default, and nothing is sent unasked.
+"""Asks a language model about a failure. This is off by default, and nothing is sent unless somebody asks.
 
-The model gets the brief and no more. What it says is held against the log line by line, kept beside the verdict, and
-never changes it. The service asks through the outbox, like for everything that leaves it; the command line at once.
+The model gets only the brief. Each of its claims is checked against the log's lines and shown beside the verdict, which
+never changes. The service asks through the outbox; the command line asks directly.
 """
 
 from __future__ import annotations
@@ -29,21 +29,20 @@ from torchtriage.storage.outbox import Wanted
 
 EXPLAIN = "explanation"
 CHANNEL = "model"
-_TRIES = 3  # a model that is asked costs; somebody can ask once more
-_LONGEST_TEXT = 200_000  # characters of an answer that are looked at
+_TRIES = 3  # calls to a model cost money; a person can ask again
+_LONGEST_TEXT = 200_000  # maximum characters of an answer that are read
 
 
 def ask_model(settings: Settings, brief: Brief, lang: Language) -> Explanation:
-    """-> what the model of the settings says about a brief, held against its lines, in one call.
-
-    Raises SettingError where no model is set, Undelivered."""
+    """Asks the configured model about a brief in one call. Returns its answer, with claims checked against the brief's
+    lines. Raises SettingError if no model is set, and Undelivered."""
     if not settings.llm_url:
         raise SettingError("TRIAGE_LLM_URL: no language model is set", setting="TRIAGE_LLM_URL")
     asked = {"model": settings.llm_model, "messages": question(brief, lang), "temperature": 0}
     headers = {"Content-Type": "application/json"}
     if settings.llm_key:
         headers["Authorization"] = f"Bearer {settings.llm_key}"
-    # The operator who sets the address may mean a model on the internal network.
+    # Private addresses are allowed: the operator sets this one and may run a model on the internal network.
     address = settings.llm_url.rstrip("/") + "/chat/completions"
     content = json.dumps(asked, ensure_ascii=False).encode("utf-8", "replace")
     answer = Outgoing(private=True).post(address, content, headers, settings.llm_seconds)
@@ -56,8 +55,8 @@ def ask_model(settings: Settings, brief: Brief, lang: Language) -> Explanation:
 
 
 def put_question(service: Service, incident_id: str, lang: Language, by: str) -> None:
-    """Has the model asked about an incident, unless it is being asked. Raises BadInput where no model is set, NotFound,
-    NotTriaged."""
+    """Queues a question about an incident, unless one is queued already. Raises BadInput if no model is set, NotFound
+    and NotTriaged."""
     if not service.settings.llm_url:
         raise BadInput("no language model is configured: TRIAGE_LLM_URL")
     incident = read_incident(service, incident_id)
@@ -74,7 +73,7 @@ def put_question(service: Service, incident_id: str, lang: Language, by: str) ->
 
 
 def explain(service: Service, item: OutboxItem) -> Keep:
-    """Asks, in one call -> what keeps the answer. Raises Undelivered, NotFound."""
+    """Asks in one call. Returns a function that stores the answer. Raises Undelivered and NotFound."""
     incident_id = item.incident or ""
     incident = read_incident(service, incident_id)
     lang: Language = "zh" if item.detail.get("lang") == "zh" else "en"
@@ -91,7 +90,7 @@ def explain(service: Service, item: OutboxItem) -> Keep:
 
 
 def explanation_of(service: Service, incident_id: str) -> ExplanationState:
-    """-> what there is of an incident."""
+    """Returns the state of the question about an incident, and the answer if there is one."""
     with service.database.reading() as session:
         last = outbox.latest(session, EXPLAIN, incident_id)
         said = explanations.of(session, incident_id)
@@ -101,7 +100,7 @@ def explanation_of(service: Service, incident_id: str) -> ExplanationState:
 
 
 def _said(answer: dict[str, Any]) -> str:
-    """Raises Undelivered where it is no answer."""
+    """Returns the answer's text. Raises Undelivered if there is none."""
     try:
         text = answer["choices"][0]["message"]["content"]
     except (KeyError, IndexError, TypeError):

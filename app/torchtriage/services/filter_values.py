@@ -1,4 +1,4 @@
-"""What filters of the list of incidents can be set to, with counts: the filters that are set in, values out."""
+"""The values that each filter of the incident list can have, with counts, given the filters that are set."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from torchtriage.services.service import Service
 from torchtriage.storage import filter_values
 from torchtriage.storage.incident_list import RETRIES
 
-LOOKED_AT = 2000  # incidents
-_SHOWN = 50  # values of a filter
+LOOKED_AT = 2000  # maximum incidents that are counted
+_SHOWN = 50  # maximum values of a filter
 FILTERS = ("outcome", "entry", "host", "user", "cluster", "queue", "image", "owner", "retry", "label", "state")
 
 
 @dataclass(frozen=True, slots=True)
 class FilterValues:
-    """For each filter its values and how many of the latest `looked_at` incidents that fit all other filters have them,
-    the most often first."""
+    """For each filter, its values with counts, most frequent first. Counted are those of the latest `looked_at`
+    incidents that fit all other filters."""
 
     looked_at: int
     counts: dict[str, dict[str, int]]
 
 
 def values(service: Service, wanted: IncidentFilter, asked: dict[str, str]) -> FilterValues:
-    """-> the values of FILTERS among the latest incidents of the time, group and words of `wanted`; of each filter
-    those that come where all others that are `asked` for stay set."""
+    """Returns the values of FILTERS among the latest incidents in the time, group and search words of `wanted`. The
+    values of one filter are counted with all other filters in `asked` applied."""
     within = IncidentFilter(q=wanted.q, group=wanted.group, since=wanted.since, until=wanted.until)
     with service.database.reading() as session:
         rows = filter_values.latest(session, within, LOOKED_AT)

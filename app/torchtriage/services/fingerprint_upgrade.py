@@ -1,8 +1,8 @@
-"""Finds out, after an upgrade, under which fingerprints today's knowledge puts the groups that there are.
+"""Finds out, after an upgrade, which fingerprints the current knowledge gives the existing groups.
 
-The newest logs of each fingerprint are triaged again; their verdicts stay as they are. What was looked at is noted as
-it goes, so that a process that is stopped goes on where it was, and several share the work. Until it is known, groups
-that are made may turn out to be older ones, so that nobody is told of them as new.
+Triages the newest logs of each fingerprint again; stored verdicts do not change. Progress is stored, so a stopped
+process can continue, and several can share the work. Until the work is done, new groups are provisional: they may prove
+to be older ones, so nobody is alerted about them.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from torchtriage.storage.database import StorageUnavailable
 from torchtriage.storage.retriage_reads import TriagedIncident
 
 log = logging.getLogger(__name__)
-LOOKED_AT = 10  # logs of a fingerprint, the newest ones
-_BYTES = 64 << 20  # of those, beyond the first
-_AWAY = 10.0  # seconds before the next try where the database is away
-_PAUSES = (10.0, 20.0, 40.0, 80.0)  # the same for logs that are out of reach
-_PATIENCE = 5.0  # seconds that a triage under way has when the service stops
-_TOLD = 60.0  # seconds between two messages of how far it is
+LOOKED_AT = 10  # newest logs per fingerprint
+_BYTES = 64 << 20  # maximum bytes of these logs; the first one may be larger
+_AWAY = 10.0  # seconds before the next try if the database is unavailable
+_PAUSES = (10.0, 20.0, 40.0, 80.0)  # the same, if logs cannot be read
+_PATIENCE = 5.0  # seconds that a running triage may take after the service begins to stop
+_TOLD = 60.0  # seconds between two progress messages
 
 
 class FingerprintUpgrade:
-    """One look at all fingerprints that were not looked at with today's knowledge."""
+    """One pass over all fingerprints that were not checked with the current knowledge."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -41,12 +41,12 @@ class FingerprintUpgrade:
         self._thread = threading.Thread(target=self._keep_trying, name="succession")
 
     def start(self) -> None:
-        """Looks in the background, where there is anything to look at."""
+        """Starts the check in the background, if there is anything to check."""
         if not self._service.settled.is_set():
             self._thread.start()
 
     def stop(self) -> None:
-        """Has it end soon; what was looked at stays so."""
+        """Stops soon. Finished fingerprints stay checked."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(_PATIENCE)
@@ -55,9 +55,9 @@ class FingerprintUpgrade:
             self._thread.join()
 
     def run(self, patient: bool = False) -> None:
-        """Looks at all that is left, here; waits for logs that are out of reach where it is `patient`.
+        """Checks all remaining fingerprints in this thread. If `patient`, waits for logs that cannot be read now.
 
-        Raises StorageUnavailable, Interrupted.
+        Raises StorageUnavailable and Interrupted.
         """
         with self._service.database.reading() as session:
             wanted = fingerprint_upgrade.unlooked(session, self._service.knowledge_version)
@@ -85,7 +85,8 @@ class FingerprintUpgrade:
             self._stopping.wait(_AWAY)
 
     def _out_of_reach(self, wanted: list[str], last: bool = False) -> list[str]:
-        """Looks at these fingerprints -> those whose logs can't be read now: some of them, or at the `last` try all."""
+        """Checks these fingerprints. Returns those with logs that cannot be read now: any of them or, at the `last`
+        try, all."""
         left, told_at = [], time.monotonic()
         for done, fingerprint in enumerate(wanted):
             if self._stopping.is_set():
@@ -98,12 +99,12 @@ class FingerprintUpgrade:
                     left.append(fingerprint)
             except TriageError:
                 raise
-            except Exception:  # One group that can't be looked at must not keep the others from it.
+            except Exception:  # One fingerprint that fails must not prevent the check of the others.
                 log.exception("cannot check fingerprint %s", fingerprint)
         return left
 
     def _look_at(self, fingerprint: str, last: bool) -> bool:
-        """-> False where its logs can't be read now."""
+        """Returns False if the fingerprint's logs cannot be read now."""
         service = self._service
         with service.database.reading() as session:
             if not fingerprint_upgrade.is_left(session, fingerprint, service.knowledge_version):
@@ -134,7 +135,7 @@ class FingerprintUpgrade:
 
 
 def _bounded(newest: list[TriagedIncident]) -> list[TriagedIncident]:
-    """-> the first, and as many more as are not too large to be read for this."""
+    """Returns the first incident, and more as long as their logs together are not too large."""
     total, some = 0, list[TriagedIncident]()
     for kept in newest:
         total += kept.log.bytes

@@ -1,4 +1,4 @@
-"""Tells Alertmanagers again which alerts fire, as their API wants it: one that was started again knows none."""
+"""Sends firing alerts to Alertmanagers again, as their API requires. A restarted Alertmanager knows no alerts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from torchtriage.services.service import Service
 from torchtriage.storage import alerts
 
 log = logging.getLogger(__name__)
-_MOST = 200  # groups of an Alertmanager, the latest seen ones
+_MOST = 200  # maximum groups per Alertmanager, latest seen first
 
 
 def send_firing_again(service: Service, now: datetime | None = None) -> None:
-    """One request to each Alertmanager; what is not taken is sent with the next one. Raises StorageUnavailable."""
+    """Sends one request to each Alertmanager. Alerts that it does not take are sent with the next call. Raises
+    StorageUnavailable."""
     now = now or datetime.now(UTC)
     for name, sender in service.channels.senders.items():
         if not isinstance(sender, Alertmanager):
@@ -34,7 +35,7 @@ def _firing(service: Service, channel: str, since: datetime) -> list[tuple[Notic
     found = []
     with service.database.reading() as session:
         for group, thread in alerts.firing(session, channel, since, _MOST):
-            with suppress(NotFound):  # of an incident that was deleted since
+            with suppress(NotFound):  # the incident was deleted meanwhile
                 about = thread.incident or alerts.latest(session, group) or ""
                 notice = read_notice(session, service, NoticeKind.REPEAT, about, {})
                 if notice.muted_until is None:

@@ -1,7 +1,7 @@
-"""Logs that come in pieces while their jobs run: pieces in, durable; one incident a job out, once it ended or is quiet.
+"""Logs that arrive in pieces while their jobs run. Pieces are stored durably; each job becomes one incident.
 
-A job that says nothing for a while becomes a provisional incident, which a later report of it replaces. One that ended,
-that somebody asks for, or that is silent for longer, becomes one for good, and its pieces go.
+A job that is silent for a while becomes a provisional incident, which a later report replaces. A job that ended, that
+somebody asks for, or that is silent for longer becomes a final incident, and its pieces are deleted.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from torchtriage.storage.database import StorageUnavailable
 
 log = logging.getLogger(__name__)
 RETRY_AFTER = 60  # seconds
-_SOURCE = "otel"  # the label of such incidents
+_SOURCE = "otel"  # value of the label `source` of these incidents
 
 
 class TooMuchGathered(TriageError):
-    """The logs of all jobs that are being gathered have reached the limit; some become incidents, and it passes."""
+    """The pieces of all jobs have reached the size limit. This ends when some jobs become incidents."""
 
     status = 429
     code = "too_much_gathered"
 
 
 def keep_pieces(service: Service, come: Sorted, now: datetime | None = None) -> None:
-    """Keeps what came, without known kinds of secrets; when this returns it survives a power loss.
+    """Stores the pieces durably, without known kinds of secrets.
 
-    Raises TooMuchGathered, StorageUnavailable; nothing is kept then.
+    Raises TooMuchGathered and StorageUnavailable; then nothing is stored.
     """
     now = now or datetime.now(UTC)
     clean = [_clean(piece) for piece in come.pieces]
@@ -50,20 +50,21 @@ def keep_pieces(service: Service, come: Sorted, now: datetime | None = None) -> 
             raise TooMuchGathered(
                 "the logs being gathered have reached TRIAGE_OTLP_TOTAL_BYTES", retry_after=RETRY_AFTER
             )
-        for job in sorted(clean, key=lambda job: job.key):  # in one order, so that no two requests wait for each other
+        # always in the same order, so that no two requests wait for each other
+        for job in sorted(clean, key=lambda job: job.key):
             gathered_logs.add(session, job, now, settings.otlp_job_bytes)
 
 
 def list_gathered(service: Service) -> list[GatheredJob]:
-    """-> the jobs of which lines came, and which are no incidents for good yet."""
+    """Returns the jobs that have sent lines and are not final incidents yet."""
     with service.database.reading() as session:
         return gathered_logs.listed(session)
 
 
 def end_gathering(service: Service, job_id: str, by: str) -> str:
-    """Makes a job an incident at once -> the incident's id.
+    """Makes a final incident of a job now, and returns its id.
 
-    Raises NotFound, and UnreadableLog where nothing of it can be read.
+    Raises NotFound, and UnreadableLog if nothing can be read.
     """
     with service.database.reading() as session:
         job = gathered_logs.read(session, job_id)
@@ -74,7 +75,7 @@ def end_gathering(service: Service, job_id: str, by: str) -> str:
 
 
 def report_due(service: Service, now: datetime | None = None) -> list[str]:
-    """Makes incidents of jobs that ended or are silent -> their ids. Raises StorageUnavailable."""
+    """Makes incidents of jobs that ended or are silent. Returns their ids. Raises StorageUnavailable."""
     now = now or datetime.now(UTC)
     silent = timedelta(seconds=service.settings.otlp_silent_seconds)
     over = timedelta(seconds=service.settings.otlp_end_seconds)
@@ -88,7 +89,7 @@ def report_due(service: Service, now: datetime | None = None) -> list[str]:
             made.append(_report(service, job, provisional=not final, now=now))
         except StorageUnavailable:
             raise
-        except BadInput as problem:  # which another try would not change
+        except BadInput as problem:  # another try would fail too
             log.warning("the gathered log of %s is dropped: %s", job.job.job_id or job.job.job_name, problem.message)
             _forget(service, job)
         except TriageError as problem:
@@ -101,7 +102,7 @@ def _report(service: Service, job: GatheredJob, provisional: bool, now: datetime
         names, newest = gathered_logs.streams(session, job.id)
     known = (
         job.job.job_id or f"{job.job.job_name}@{job.since:%Y%m%dT%H%M%SZ}"
-    )  # a later run of that name is another job
+    )  # a later run with this name is another job
     told = replace(job.job, job_id=known, labels=job.job.labels | {"source": _SOURCE}, provisional=provisional)
     told = replace(told, started_at=iso(job.since), ended_at=iso(job.last_at))
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Who and where a group hits beside all runs, and what was tried against it."""
+"""Who and where a group affects, compared with all runs, and what happened after its failures."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from torchtriage.storage import feedback, group_composition
 from torchtriage.storage.group_composition import Run
 
 PROPERTIES = ("host", "user", "job_name", "cluster", "queue", "image", "commit", "torch", "cuda", "nccl", "python")
-_RUNS = 1000  # of the group that are looked at, and as many beside them
-_LOGS = 60  # of them each whose versions are looked at, which are in the stored verdicts
-_SHOWN = 6  # values of a property
+_RUNS = 1000  # maximum runs of the group, and of other runs
+_LOGS = 60  # maximum runs of each kind whose versions are read, because those are in the stored verdicts
+_SHOWN = 6  # maximum values of a property
 _ATTEMPTS = 200
 
 
 def composition(service: Service, group: str) -> Composition:
-    """-> the shares of the group's latest runs; of versions those of its latest _LOGS."""
+    """Returns the shares among the group's latest runs; for versions, among its latest _LOGS."""
     with service.database.reading() as session:
         inside, beside = group_composition.runs(session, group, _RUNS)
         looked_at = [run.number for runs in (inside, beside) for run in runs[:_LOGS]]
@@ -38,13 +38,13 @@ def composition(service: Service, group: str) -> Composition:
 
 
 def later_attempts(service: Service, group: str) -> list[LaterAttempt]:
-    """-> what came of the group's latest incidents whose job is known by an id, the latest first."""
+    """Returns what followed the group's latest incidents that have a job id, newest first."""
     with service.database.reading() as session:
         return group_composition.later_attempts(session, group, _ATTEMPTS)
 
 
 def said_of_group(service: Service, group: str) -> list[tuple[str, Feedback]]:
-    """-> what people said of the group's latest incidents, each with its incident's id, the newest first."""
+    """Returns the feedback about the group's latest incidents, each with the incident's id, newest first."""
     with service.database.reading() as session:
         return feedback.of_group(session, group)
 
@@ -54,14 +54,15 @@ def _counts(runs: Iterable[Run], name: str) -> Counter[str]:
 
 
 def _shares(inside: Counter[str], beside: Counter[str]) -> list[Share]:
-    """-> the values that the group has; none where all runs have the same one, which tells nothing."""
+    """Returns the shares of the group's values. Empty if all runs have the same value, because that shows nothing."""
     if len(inside | beside) < 2:
         return []
     known, all_known = inside.total(), inside.total() + beside.total()
     shares = []
     for value, seen in inside.items():
         everywhere = seen + beside[value]
-        rarer = seen < LEAST_SEEN or seen * all_known <= everywhere * known  # than elsewhere, or too few to tell
+        # rarer than elsewhere, or too few runs to judge
+        rarer = seen < LEAST_SEEN or seen * all_known <= everywhere * known
         chance = 1.0 if rarer else drawn_by_chance(seen, known, everywhere, all_known) * len(inside)
         shares.append(Share(value, seen, known, everywhere, all_known, min(1.0, chance)))
     return sorted(shares, key=lambda share: (not share.stands_out, -share.inside, share.chance, share.value))

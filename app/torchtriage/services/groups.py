@@ -1,4 +1,4 @@
-"""Reads, lists, changes, merges and splits groups; every change is written into the audit log."""
+"""Reads, lists, changes, merges and splits groups. Every change is recorded in the audit log."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from torchtriage.storage import (
 from torchtriage.storage.pagination import Page
 
 BY_FINGERPRINT = "fingerprint"
-_LOOKED_AT, _LIKE, _SIMILAR = 300, 60, 8  # groups, per cent of likeness, groups
+_LOOKED_AT, _LIKE, _SIMILAR = 300, 60, 8  # groups compared, minimum similarity in percent, groups shown
 
 
 def read_group(service: Service, group_id: str) -> Group:
-    """Raises NotFound."""
+    """Returns a group. Raises NotFound."""
     with service.database.reading() as session:
         return groups.read(session, group_id)
 
 
 def merged_groups(service: Service, group: Group) -> list[Group]:
-    """-> the groups that were merged into one, as they were decided about."""
+    """Returns the groups that were merged into this one."""
     with service.database.reading() as session:
         return [groups.read(session, other) for other in group.merged]
 
 
 def unsettled(service: Service) -> int:
-    """-> of how many fingerprints it is not known yet where their logs belong with today's knowledge."""
+    """Returns the number of fingerprints not yet checked with the current knowledge."""
     if service.settled.is_set():
         return 0
     with service.database.reading() as session:
@@ -54,7 +54,7 @@ def unsettled(service: Service) -> int:
 
 
 def notes_beside(service: Service, incident: Incident, most: int) -> list[tuple[str, Feedback]]:
-    """-> what people wrote to other incidents of this one's group, each with its incident's id, the newest first."""
+    """Returns people's notes on other incidents of this group, each with the incident's id, newest first."""
     if incident.group is None or incident.group.count < 2:
         return []
     with service.database.reading() as session:
@@ -62,19 +62,19 @@ def notes_beside(service: Service, incident: Incident, most: int) -> list[tuple[
 
 
 def list_groups(service: Service, wanted: GroupFilter, limit: int = 50, cursor: str | None = None) -> Page[Group]:
-    """-> the latest seen first. Raises BadCursor."""
+    """Returns a page of groups, latest seen first. Raises BadCursor."""
     with service.database.reading() as session:
         return groups.listed(session, wanted, limit, cursor)
 
 
 def count_by_status(service: Service, outcome: str) -> dict[GroupStatus, tuple[int, int]]:
-    """-> of each status how many groups of this outcome have it, and how many incidents are in them."""
+    """Returns, for each status, how many groups of this outcome have it and how many incidents they contain."""
     with service.database.reading() as session:
         return groups.by_status(session, outcome)
 
 
 def trends(service: Service, group_ids: Sequence[str], days: int) -> dict[str, list[int]]:
-    """-> for each group how many incidents came on each of the last so many days (UTC), today the last."""
+    """Returns, for each group, the number of incidents on each of the last `days` days (UTC), today last."""
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=days - 1)
     with service.database.reading() as session:
@@ -84,7 +84,7 @@ def trends(service: Service, group_ids: Sequence[str], days: int) -> dict[str, l
 
 
 def latest_summaries(service: Service, group_ids: Sequence[str]) -> dict[str, IncidentSummary]:
-    """-> the row of the latest incident of each group that has one."""
+    """Returns the list row of each group's latest incident. Groups without incidents are omitted."""
     with service.database.reading() as session:
         numbers = groups.latest(session, list(group_ids))
         known = {row.id: row for row in incident_summaries.many(session, list(numbers.values()))}
@@ -92,7 +92,7 @@ def latest_summaries(service: Service, group_ids: Sequence[str]) -> dict[str, In
 
 
 def latest_incidents(service: Service, group_ids: Sequence[str]) -> dict[str, Incident]:
-    """-> the latest incident of each group that has one."""
+    """Returns the latest incident of each group. Groups without incidents are omitted."""
     with service.database.reading() as session:
         numbers = groups.latest(session, list(group_ids))
         known = {incident.id: incident for incident in incidents.many(session, list(numbers.values()))}
@@ -100,7 +100,7 @@ def latest_incidents(service: Service, group_ids: Sequence[str]) -> dict[str, In
 
 
 def similar_groups(service: Service, group: Group) -> list[Group]:
-    """-> groups that may be the same as this one, of the same entry or of none either, the likest first."""
+    """Returns groups that may have the same cause, with the same entry or also without one; most similar first."""
     with service.database.reading() as session:
         known = groups.like(session, group, _LOOKED_AT)
     likeness = {other.id: fuzz.ratio(group.signature or "", other.signature or "") for other in known}
@@ -109,9 +109,10 @@ def similar_groups(service: Service, group: Group) -> list[Group]:
 
 
 def change_groups(service: Service, group_ids: Sequence[str], status: GroupStatus, by: str) -> dict[str, GroupStatus]:
-    """Sets the status of several groups -> what it was, of those whose status is another now. Raises NotFound."""
+    """Sets the status of several groups. Returns the former status of those that changed. Raises NotFound."""
     before = {}
-    for group_id in group_ids:  # each by itself: holding several at once, two people could wait for each other
+    # one transaction per group: if two people locked several groups at once, each could wait for the other
+    for group_id in group_ids:
         known = read_group(service, group_id).status
         if known is not status:
             change_group(service, group_id, GroupChange(status), by)
@@ -120,7 +121,8 @@ def change_groups(service: Service, group_ids: Sequence[str], status: GroupStatu
 
 
 def change_group(service: Service, group_id: str, change: GroupChange, by: str) -> Group:
-    """-> the group as it is now; where it was like that before, nothing is told or written down. Raises NotFound."""
+    """Changes a group and returns it. If nothing differs, nobody is notified and nothing is recorded.
+    Raises NotFound."""
     now = datetime.now(UTC)
     clean = replace(change, owner=cleaned(change.owner), note=cleaned(change.note))
     with service.database.transaction() as session:
@@ -136,7 +138,7 @@ def change_group(service: Service, group_id: str, change: GroupChange, by: str) 
 
 
 def merge_groups(service: Service, group_id: str, others: Sequence[str], by: str) -> Group:
-    """Makes other groups part of one, for what is there and what comes -> that one. Raises NotFound, CannotRegroup."""
+    """Merges other groups and their later incidents into one, and returns it. Raises NotFound and CannotRegroup."""
     with service.database.transaction() as session:
         group_merging.merge(session, group_id, others)
         merged = groups.read(session, group_id)
@@ -145,7 +147,7 @@ def merge_groups(service: Service, group_id: str, others: Sequence[str], by: str
 
 
 def unmerge_groups(service: Service, group_id: str, others: Sequence[str], by: str) -> Group:
-    """Undoes merges into a group -> that group. Raises NotFound, CannotRegroup."""
+    """Undoes merges into a group, and returns the group. Raises NotFound and CannotRegroup."""
     with service.database.transaction() as session:
         group_merging.unmerge(session, group_id, others)
         _write_down(session, by, "unmerge", group_id, {"groups": list(others)})
@@ -153,10 +155,10 @@ def unmerge_groups(service: Service, group_id: str, others: Sequence[str], by: s
 
 
 def split_group(service: Service, group_id: str, field: str, value: str, by: str) -> Group:
-    """Gives incidents of a group whose `field` (cluster, user, host or fingerprint) has this value a group of their own
-    -> that one.
+    """Moves the incidents of a group whose `field` (cluster, user, host or fingerprint) has this value to a new group,
+    and returns that group.
 
-    Raises NotFound, CannotRegroup.
+    Raises NotFound and CannotRegroup.
     """
     with service.database.transaction() as session:
         if field == BY_FINGERPRINT:
@@ -168,7 +170,7 @@ def split_group(service: Service, group_id: str, field: str, value: str, by: str
 
 
 def _decided(group: Group) -> dict[str, Any]:
-    """-> what people decide about a group."""
+    """Returns the properties of a group that people set."""
     known = {"status": group.status.value, "owner": group.owner, "note": group.note}
     return known | {"muted_until": iso(group.muted_until)}
 

@@ -1,4 +1,4 @@
-"""Heartbeats of the loops that must live as long as the process: beats in, loops that are silent for too long out."""
+"""Heartbeats of background loops, and the loops whose last heartbeat is too old."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ QUEUE, OUTBOX, UPKEEP = "queue", "outbox", "upkeep"
 
 
 class Heartbeats(Collector):
-    """A loop beats each time that it got round, which it can't where what it needs is away. Safe from any thread."""
+    """Each loop beats when it completes a round. It cannot complete one if something it needs is unavailable.
+    Thread-safe."""
 
     def __init__(self) -> None:
         self._within: dict[str, float] = {}
         self._last: dict[str, float] = {}
 
     def expect(self, loop: str, within: float) -> None:
-        """From now on the loop is to beat every `within` seconds."""
+        """Expects a heartbeat of the loop every `within` seconds from now on."""
         self._last[loop] = time.monotonic()
         self._within[loop] = within
 
@@ -27,16 +28,16 @@ class Heartbeats(Collector):
         self._last[loop] = time.monotonic()
 
     def ages(self) -> dict[str, float]:
-        """-> seconds since the last beat of each loop that is to beat."""
+        """Returns the seconds since the last heartbeat of each expected loop."""
         now = time.monotonic()
         return {loop: now - self._last[loop] for loop in list(self._within)}
 
     def missing(self) -> dict[str, float]:
-        """-> the same of those that are silent for longer than they may."""
+        """Returns the loops whose last heartbeat is too old, with its age in seconds."""
         return {loop: age for loop, age in self.ages().items() if age > self._within[loop]}
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """For Prometheus."""
+        """Yields the ages for Prometheus."""
         family = GaugeMetricFamily(
             "torchtriage_heartbeat_age_seconds",
             "Seconds since a background loop last completed; grows when it hangs or a dependency is down",

@@ -1,4 +1,4 @@
-"""The brief of a stored incident: its verdict and the lines of its stored log that it points at in, a brief out."""
+"""The brief of a stored incident, from its verdict and the lines of its log that the verdict cites."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from torchtriage.reading.reread_lines import LONGEST, TAIL, SeenAgain, Wanted, j
 from torchtriage.services.service import Service
 
 _TAIL_LINES = 1000
-_MOST_TAILS = 16  # files whose ends are read
+_MOST_TAILS = 16  # maximum files of which the last lines are read
 
 
 def incident_brief(service: Service, incident: Incident, lang: Language = "en", tokens: int = TOKENS) -> Brief:
-    """-> the brief of an incident. Only frames of the stored log that hold wanted lines are read. Raises NotTriaged,
-    NotFound, DamagedLog, StorageUnavailable."""
+    """Returns the brief of an incident. Decompresses only the zstd frames of the log that contain wanted lines. Raises
+    NotTriaged, NotFound, DamagedLog and StorageUnavailable."""
     if incident.verdict is None:
         raise NotTriaged("the incident has no verdict", state=incident.state)
     verdict = localized(incident.verdict, service.knowledge, lang)

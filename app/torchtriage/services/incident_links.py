@@ -1,4 +1,4 @@
-"""Links from an incident to where else its run stands: logs, metrics and trackers, for the time and host of the run."""
+"""Links from an incident to its run in other systems: logs, metrics and trackers, for the run's time and host."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from torchtriage.domain.incident import Incident
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.settings.links import LinkTemplate, LinkTemplates, fill
 
-_PAGE = "_run_url"  # so end the names of facts that are pages of the run in trackers
-_BEFORE, _AFTER = timedelta(minutes=5), timedelta(minutes=5)  # what is shown around the run
-_UNKNOWN = timedelta(hours=6)  # of a run that tells no beginning
-_MOST = 3  # trackers
-# A log says what the values are: no character of theirs may end a string of a query, or of a URL.
+_PAGE = "_run_url"  # the names of facts that are URLs of the run in trackers end like this
+_BEFORE, _AFTER = timedelta(minutes=5), timedelta(minutes=5)  # added around the run's time
+_UNKNOWN = timedelta(hours=6)  # duration of a run whose start is unknown
+_MOST = 3  # maximum number of links to trackers
+# The values come from the log. None of their characters may end a string in a query or in a URL.
 _HARMLESS = lazy_regex(r"[A-Za-z0-9_.:@/+, -]{1,200}")
 _WEB = lazy_regex(r"https?://[^\s\"'<>\\]{3,500}")
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """`name` is None where the log itself says the address, which is shown whole then."""
+    """`name` is None if the URL comes from the log; then the whole URL is shown."""
 
     url: str
     name: str | None = None
 
 
 def links_of(templates: LinkTemplates, incident: Incident, lang: Language) -> tuple[Link, ...]:
-    """-> the links whose places can all be filled, then the pages of the run in trackers."""
+    """Returns the links of which all slots can be filled, then the run's pages in trackers."""
     facts = incident.verdict.facts if incident.verdict else ()
     told = {fact.name: str(fact.value) for fact in reversed(facts)}
     values = {
@@ -47,7 +47,7 @@ def links_of(templates: LinkTemplates, incident: Incident, lang: Language) -> tu
 
 
 def _values(templates: LinkTemplates, incident: Incident) -> dict[str, str]:
-    """-> what the places of templates can be filled with, beside the facts of the log."""
+    """Returns the values of slots, other than the facts of the log."""
     job, root, run = incident.job, incident.root_cause, incident.verdict.run if incident.verdict else None
     host = root.host if root else None
     if host is None and run and len(run.hosts) == 1:
@@ -75,7 +75,8 @@ def _values(templates: LinkTemplates, incident: Incident) -> dict[str, str]:
 
 
 def _range(templates: LinkTemplates, incident: Incident) -> tuple[datetime, datetime]:
-    """-> when the run began and ended, in UTC and with a little around it: as its sender says, else as its log does."""
+    """Returns the start and the end of the run in UTC, with a margin: as the sender gave them, or else as the log
+    shows."""
     run, zone = incident.verdict.run if incident.verdict else None, ZoneInfo(templates.timezone)
     ended = _moment(incident.job.ended_at, UTC) or _moment(run.ended if run else None, zone) or incident.received_at
     began = _moment(incident.job.started_at, UTC) or _moment(run.started if run else None, zone)
@@ -85,7 +86,7 @@ def _range(templates: LinkTemplates, incident: Incident) -> tuple[datetime, date
 
 
 def _moment(text: str | None, zone: tzinfo) -> datetime | None:
-    """-> a point in time with its date, in UTC."""
+    """Parses a date with time and converts it to UTC. Returns None if that fails."""
     try:
         found = datetime.fromisoformat(text or "")
     except ValueError:

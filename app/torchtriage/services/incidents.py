@@ -1,4 +1,4 @@
-"""Reads, lists, exports and deletes incidents, reads pieces of their logs, and takes people's feedback."""
+"""Reads, lists, exports and deletes incidents, reads parts of their logs, and records feedback."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from torchtriage.services.user_text import cleaned
 from torchtriage.storage import audit_log, feedback, incident_summaries, incidents
 from torchtriage.storage.pagination import Page
 
-_AT_ONCE = 200  # incidents, each piece in a transaction of its own
-MOST = 200  # at once
+_AT_ONCE = 200  # incidents per transaction
+MOST = 200  # maximum incidents per call
 
 log = logging.getLogger(__name__)
 
 
 def read_incident(service: Service, incident_id: str) -> Incident:
-    """Raises NotFound."""
+    """Returns an incident. Raises NotFound."""
     with service.database.reading() as session:
         return incidents.read(session, incident_id)
 
@@ -33,7 +33,7 @@ def read_incident(service: Service, incident_id: str) -> Incident:
 def list_incidents(
     service: Service, wanted: IncidentFilter, limit: int = 50, cursor: str | None = None
 ) -> Page[Incident]:
-    """-> the newest first. Raises BadCursor."""
+    """Returns a page of incidents, newest first. Raises BadCursor."""
     with service.database.reading() as session:
         return incidents.listed(session, _known(service, wanted), limit, cursor)
 
@@ -41,13 +41,13 @@ def list_incidents(
 def list_summaries(
     service: Service, wanted: IncidentFilter, limit: int = 50, cursor: str | None = None
 ) -> Page[IncidentSummary]:
-    """-> the newest first, as rows of a list. Raises BadCursor."""
+    """Returns a page of list rows, newest first. Raises BadCursor."""
     with service.database.reading() as session:
         return incident_summaries.listed(session, _known(service, wanted), limit, cursor)
 
 
 def _known(service: Service, wanted: IncidentFilter) -> IncidentFilter:
-    """-> the same, with the entries of its owner: whose they are is the knowledge base's, and changes with it."""
+    """Replaces the filter's owner by the ids of the entries that have this owner in the current knowledge."""
     if wanted.owner is None:
         return wanted
     theirs = (entry.id for entry in service.knowledge.entries.values() if entry.owner == wanted.owner)
@@ -57,9 +57,9 @@ def _known(service: Service, wanted: IncidentFilter) -> IncidentFilter:
 def read_log(
     service: Service, incident: Incident, first: int, count: int, file: str | None = None
 ) -> tuple[StoredFile, list[StoredLine]]:
-    """-> the file of the incident's log that is meant, and at most `count` of its lines from `first` on.
+    """Returns the selected file of the incident's log, and at most `count` of its lines from line `first` on.
 
-    `file` is a name in the incident's log; None is its first one. Raises NotFound.
+    `file` is a name in the incident's log; None selects its first file. Raises NotFound.
     """
     files = incident.log.files
     found = next((known for known in files if known.name == file), None) if file is not None else files[0]
@@ -69,7 +69,7 @@ def read_log(
 
 
 def give_feedback(service: Service, incident_id: str, said: Feedback) -> Incident:
-    """Keeps what somebody says about an incident's verdict -> the incident. Raises NotFound."""
+    """Records somebody's feedback about an incident's verdict, and returns the incident. Raises NotFound."""
     if said.entry is not None and said.entry not in service.knowledge.entries:
         raise NotFound("no such entry", entry=said.entry[:100])
     said = replace(said, note=cleaned(said.note))
@@ -81,7 +81,7 @@ def give_feedback(service: Service, incident_id: str, said: Feedback) -> Inciden
 
 
 def take_feedback_back(service: Service, incident_id: str, by: str, at: datetime) -> None:
-    """Takes back what `by` said of an incident's verdict at that time. Raises NotFound."""
+    """Removes the feedback that `by` gave about an incident at that time. Raises NotFound."""
     with service.database.transaction() as session:
         said = feedback.remove(session, incident_id, by, at)
         told = {"verdict": said.verdict, "entry": said.entry, "note": said.note}
@@ -90,9 +90,9 @@ def take_feedback_back(service: Service, incident_id: str, by: str, at: datetime
 
 
 def forget_incident(service: Service, incident_id: str, by: str) -> None:
-    """Takes an incident away, and its log where no other incident has the same. Raises NotFound, StorageUnavailable.
+    """Deletes an incident, and its log if no other incident has the same one. Raises NotFound and StorageUnavailable.
 
-    Its log goes when the row has gone for good: where that can't be kept, both stay.
+    The log is deleted after the row's deletion is durable. If that fails, both remain.
     """
     with service.database.transaction() as session:
         gone = incidents.remove(session, incident_id)
@@ -106,19 +106,19 @@ def forget_incident(service: Service, incident_id: str, by: str) -> None:
 
 
 def read_incidents(service: Service, incident_ids: Sequence[str]) -> list[Incident]:
-    """-> those of the incidents that are there, MOST at most."""
+    """Returns those of the incidents that exist, at most MOST."""
     with service.database.reading() as session:
         return incidents.many(session, list(incident_ids[:MOST]))
 
 
 def read_summaries(service: Service, incident_ids: Sequence[str]) -> list[IncidentSummary]:
-    """-> the rows of those of the incidents that are there."""
+    """Returns the list rows of those of the incidents that exist."""
     with service.database.reading() as session:
         return incident_summaries.many(session, incident_ids)
 
 
 def forget_incidents(service: Service, incident_ids: Sequence[str], by: str) -> int:
-    """-> how many there were; what somebody else forgot meanwhile does not count."""
+    """Deletes incidents and returns how many. Those that somebody else deleted meanwhile do not count."""
     done = 0
     for incident_id in incident_ids[:MOST]:
         try:
@@ -130,7 +130,7 @@ def forget_incidents(service: Service, incident_ids: Sequence[str], by: str) -> 
 
 
 def give_feedback_to(service: Service, incident_ids: Sequence[str], verdict: FeedbackVerdict, by: str) -> int:
-    """Keeps that the verdicts are right, or wrong -> of how many incidents."""
+    """Records that the verdicts of these incidents are right, or wrong. Returns the number of incidents."""
     known = [incident.id for incident in read_incidents(service, incident_ids) if incident.verdict is not None]
     for incident_id in known:
         give_feedback(service, incident_id, Feedback(verdict, by, datetime.now(UTC)))
@@ -138,9 +138,9 @@ def give_feedback_to(service: Service, incident_ids: Sequence[str], verdict: Fee
 
 
 def every_incident(service: Service, wanted: IncidentFilter) -> Iterator[Incident]:
-    """-> the newest first; what is received meanwhile is not among them. The first piece is read at once.
+    """Yields all matching incidents, newest first, without those received meanwhile. The first part is read at once.
 
-    Raises StorageUnavailable, also later, while they are taken.
+    Raises StorageUnavailable, also later during iteration.
     """
     first = list_incidents(service, wanted, _AT_ONCE)
     return chain(first.items, _following(service, wanted, first.next))
@@ -154,8 +154,8 @@ def _following(service: Service, wanted: IncidentFilter, cursor: str | None) -> 
 
 
 def similar_to(service: Service, incident: Incident, limit: int) -> list[Incident]:
-    """-> at most `limit` others: first those of the incident's group, then those that the same entry explains; of each
-    those with feedback first, then the newest."""
+    """Returns at most `limit` similar incidents: first those of the same group, then those with the same entry. In each
+    part, incidents with feedback come first, then the newest."""
     questions = [IncidentFilter(group=incident.group.id)] if incident.group else []
     if incident.entry:
         questions.append(IncidentFilter(entry=incident.entry))

@@ -1,4 +1,4 @@
-"""Issues about groups at the configured trackers: asks for one, and tells what there is; the outbox does the rest."""
+"""Requests issues about groups at the configured trackers, and reads their state. The outbox does the rest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torchtriage.storage.outbox import Wanted
 
 
 def issues_of(service: Service, group_id: str) -> list[GroupIssue]:
-    """-> for each tracker what there is of a group, or of one that was merged into it. Raises NotFound."""
+    """Returns, for each tracker, the issue of a group or of one merged into it. Raises NotFound."""
     if not service.channels.trackers():
         return []
     with service.database.reading() as session:
@@ -24,9 +24,10 @@ def issues_of(service: Service, group_id: str) -> list[GroupIssue]:
 
 
 def ask_for_issue(service: Service, group_id: str, channel: str, by: str) -> list[GroupIssue]:
-    """Has a tracker get an issue about a group, unless there is one or somebody asked already -> what there is now.
+    """Requests an issue about a group at a tracker, unless one exists or is requested. Returns the issues as they are
+    now.
 
-    Raises NotFound, BadInput where there is no such tracker.
+    Raises NotFound, and BadInput if no such tracker is configured.
     """
     if channel not in service.channels.trackers():
         raise BadInput("no such issue tracker is configured")

@@ -1,4 +1,4 @@
-"""What a failed run cost: its job and its verdict in, GPU hours that were lost out."""
+"""What a failed run cost: GPU hours lost, from the job and the verdict."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from torchtriage.domain.verdict import FAILED, RunFacts, Verdict
 
 
 def gpu_hours_lost(job: Job, verdict: Verdict) -> float | None:
-    """-> GPUs × hours whose work is lost: from the last checkpoint to the failure, else from the start of the run to
-    its end; None where that isn't known,
-    or the log does not show that it failed.
+    """Returns the number of GPUs times the hours of lost work: from the last checkpoint to the failure, or else from
+    the start of the run to its end. None if that is unknown or if the log shows no failure.
 
-    Start and end are taken from one clock: both as the sender said them, or both as the log has them.
+    Start and end come from one clock: either both from the sender or both from the log.
     """
     run = verdict.run
     gpus = job.gpus if job.gpus is not None else _gpus(run)
@@ -29,20 +28,20 @@ def gpu_hours_lost(job: Job, verdict: Verdict) -> float | None:
 
 
 def _since_checkpoint(verdict: Verdict) -> float | None:
-    """-> the seconds from the run's last checkpoint to its failure, both as the log has them."""
+    """Returns the seconds from the run's last checkpoint to its failure, both from the log."""
     checkpoint, root = verdict.run.checkpoint, verdict.root_cause
     failed_at = (root.time if root else None) or verdict.run.ended
     return _seconds(checkpoint.time, failed_at) if checkpoint else None
 
 
 def _gpus(run: RunFacts) -> int | None:
-    """-> one GPU a rank, where the log shows that the ranks had some."""
+    """Returns one GPU per rank if the log shows that the ranks use GPUs, else None."""
     return run.world_size if run.versions.get("cuda") or run.versions.get("nccl") else None
 
 
 def _seconds(start: str | None, end: str | None) -> float | None:
     try:
         took = datetime.fromisoformat(end or "") - datetime.fromisoformat(start or "")
-    except (ValueError, TypeError):  # no time, or one with a zone and one without
+    except (ValueError, TypeError):  # a time is missing, or only one of the two has a time zone
         return None
     return took.total_seconds() if took.total_seconds() >= 0 else None

@@ -1,7 +1,7 @@
-"""The folders of knowledge while the service runs: whether they can still be loaded, and what changed in them.
+"""The knowledge folders while the service runs: whether they can still be loaded, and what changed in them.
 
-The service goes on with what it loaded at its start. So a file that somebody breaks, or has saved halfway, harms no
-triage, and is told before the next start would refuse it.
+The service continues with the knowledge that it loaded. So a broken or half-written file affects no triage, and is
+reported before the next start would refuse it.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from torchtriage.knowledge.cache import cache_folder, load
 from torchtriage.knowledge.sound_folders import Sound
 
 log = logging.getLogger(__name__)
-_TOLD = 3  # problems in one line
+_TOLD = 3  # maximum problems in one log line
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the folders hold: `problems` where they can't be loaded, else how many entries differ from those in use."""
+    """`problems` says why the folders cannot be loaded. If they can, `different` is the number of entries that differ
+    from those in use."""
 
     problems: tuple[str, ...] = ()
     different: int = 0
 
 
 class KnowledgeFolders:
-    """`paths` are the folders, the built-in one first; `left_out` says which of their files were left out and why;
-    `last` is what was found when they were last looked at."""
+    """`paths` are the folders, the built-in one first. `left_out` says which of their files were omitted and why.
+    `last` is the result of the last look."""
 
     def __init__(self, paths: Sequence[Path], used: KnowledgeBase, sound: Sound | None = None) -> None:
         self.paths = tuple(paths)
@@ -43,7 +44,8 @@ class KnowledgeFolders:
         self._looking = threading.Lock()
 
     def look(self) -> Look:
-        """-> what they hold now. Files are read where one has changed since the last look; what is new is logged."""
+        """Returns the current state of the folders. Reads them only if a file has changed since the last look, and logs
+        what is new."""
         with self._looking:
             seen = list(self._files())
             if seen != self._seen:

@@ -1,7 +1,6 @@
-"""The entries that people wrote in the page and that are in use: rows of the database in, a folder of files out.
+"""Copies the entries that people wrote on the page, and that are in use, from the database to a folder.
 
-The database holds them; the folder is a copy for this process, named by its content and written before it is read, so
-that a server never sees half of it.
+The folder's name is a digest of its content, and it is complete before it is read. So a server never sees half of it.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ log = logging.getLogger(__name__)
 
 
 def load_with_learned(settings: Settings, database: Database, load: Load) -> Sound:
-    """-> the knowledge base of all folders, packs and the entries that people wrote here included.
+    """Loads the knowledge base from all folders, including packs and the entries written on the page.
 
-    A file of these that does not load with this version is left out, and the log says so. Raises KnowledgeError where
-    the operator's own folders do not load, StorageUnavailable.
+    Files of packs or of these entries that this version cannot load are omitted and logged. Raises KnowledgeError if
+    the operator's own folders cannot be loaded, and StorageUnavailable.
     """
     packs = packs_in(home_of_packs(settings.data_dir))
     with database.reading() as session:
@@ -44,18 +43,18 @@ def load_with_learned(settings: Settings, database: Database, load: Load) -> Sou
 
 
 def _ordered(settings: Settings, added: Sequence[Path]) -> list[Path]:
-    """-> the built-in folder, packs, the operator's own folders, and the one of entries written in the page."""
+    """Returns the folders in order: built-in, packs, the operator's own, and the entries written on the page."""
     packs = [folder for folder in added if folder.parent == home_of_packs(settings.data_dir)]
     return [BUILT_IN, *packs, *settings.knowledge_dirs, *(folder for folder in added if folder not in packs)]
 
 
 def home_of(settings: Settings) -> Path:
-    """-> where those folders are."""
+    """Returns the parent of those folders."""
     return settings.data_dir / "learned"
 
 
 def learned_folder(settings: Settings, applied: Sequence[StoredDraft]) -> Path | None:
-    """-> the folder with the files of these entries; None where there are none."""
+    """Returns the folder with the files of these entries, or None if there are no entries."""
     if not applied:
         return None
     files = {file_of(one.draft.entry): yaml_of(one.draft, one.expect) for one in applied}
@@ -69,6 +68,6 @@ def learned_folder(settings: Settings, applied: Sequence[StoredDraft]) -> Path |
             (made / name).write_text(text, encoding="utf-8")
         try:
             os.rename(made, place)
-        except OSError:  # another process made the same one
+        except OSError:  # another process has made the same folder
             shutil.rmtree(made)
     return place

@@ -1,5 +1,4 @@
-"""Takes packs that were installed, and entries that people approved in the page, into use while the service runs, and
-those that were removed or taken back out of it."""
+"""Starts and stops using packs and approved entries while the service runs."""
 
 from __future__ import annotations
 
@@ -18,10 +17,10 @@ _adopting = threading.Lock()
 
 
 def adopt_learned(service: Service) -> bool:
-    """Has the service use the packs that are installed and the entries that are approved now -> whether they are others
-    than before. What is triaged from then on names the new knowledge; groups are looked at as after an upgrade.
+    """Makes the service use the packs and approved entries of now, and returns whether that changed anything. Later
+    verdicts name the new knowledge, and groups are checked as after an upgrade.
 
-    Folders of the operator's own are read again too. Raises KnowledgeError where these do not load, StorageUnavailable.
+    Reads the operator's own folders again, too. Raises KnowledgeError if they cannot be loaded, and StorageUnavailable.
     """
     with _adopting:
         with service.database.reading() as session:
@@ -35,7 +34,7 @@ def adopt_learned(service: Service) -> bool:
         knowledge = sound.knowledge
         if knowledge.digest == service.knowledge.digest:
             return False
-        service.triager.use(knowledge)  # first: what is told of verdicts later must know their entries
+        service.triager.use(knowledge)  # first, because the service must know the entries of all later verdicts
         service.knowledge, service.folders = knowledge, KnowledgeFolders(sound.folders, knowledge, sound)
         with service.database.reading() as session:
             if fingerprint_upgrade.left(session, service.knowledge_version):

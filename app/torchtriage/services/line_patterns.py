@@ -1,4 +1,4 @@
-"""What somebody searches a log for as a pattern: words or a regular expression in, what RE2 finds of it out."""
+"""Patterns for searching a log: words or a regular expression, compiled by RE2."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import re2
 
 from torchtriage.errors import BadInput
 
-_MOST_MEMORY = 1 << 20  # bytes that a compiled expression may take
-_FLAGS = "(?im)"  # any case; lines have ends of their own
-_MOST_MARKS = 200  # of one line
+_MOST_MEMORY = 1 << 20  # maximum bytes of a compiled expression
+_FLAGS = "(?im)"  # ignore case; ^ and $ match at line ends
+_MOST_MARKS = 200  # maximum matches marked per line
 
 
 def line_pattern(words: str, regex: bool) -> re2._Regexp:
-    """-> the pattern in bytes, in any case; `^` and `$` are those of a line. Raises BadInput, with what RE2 says of an
-    expression that it does not take."""
+    """Returns the compiled bytes pattern. It ignores case, and `^` and `$` match at line ends. Raises BadInput with
+    RE2's message if RE2 rejects the expression."""
     return _compiled(words if regex else re2.escape(words))
 
 
 def spans(text: str, words: str, regex: bool) -> list[tuple[int, int]]:
-    """-> where the words stand in a line, from and to, in characters; none for an expression that RE2 does not take."""
+    """Returns the matches in a line as (start, end) in characters. Empty if RE2 rejects the expression."""
     try:
         pattern = _of_text(words if regex else re2.escape(words))
     except BadInput:

@@ -1,4 +1,4 @@
-"""Looks for lines in a stored log, a bounded time at once: what is meant and where to begin in, the next line out."""
+"""Searches a stored log for lines. Each call takes a limited time and says where to continue."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from torchtriage.reading.prefixes.strip import learn_labels, strip_prefixes
 from torchtriage.services.line_patterns import line_pattern
 from torchtriage.services.service import Service
 
-SECONDS = 0.5  # of one look; anyone who wants to know more asks again from where it ended
-_SAMPLE = 200  # first lines of a file, which tell how its lines are labelled
-_LONGEST = 16 << 10  # bytes of a line that are shown
-_LONGEST_HIT = 300  # and of one in a list of hits
-_PREFIX = 400  # characters of a line in which its rank stands
-_NEAR = 1 << 16  # bytes that a look backwards takes first
-_BARE = frozenset({"short", "local", "number", "pals", "bracket"})  # labels with a number that nothing says is a rank
+SECONDS = 0.5  # time limit of a call; the caller continues from where it ended
+_SAMPLE = 200  # first lines of a file, from which its labels are learned
+_LONGEST = 16 << 10  # maximum bytes of a line that are shown
+_LONGEST_HIT = 300  # the same in a list of hits
+_PREFIX = 400  # characters of a line that can contain its rank
+_NEAR = 1 << 16  # bytes of the first part of a backward search
+_BARE = frozenset({"short", "local", "number", "pals", "bracket"})  # labels with a number that may not be a rank
 
 
 @dataclass(frozen=True, slots=True)
 class LineQuery:
-    """What a line must have: words (any case), which may be a regular expression, the look of an error, a rank. None
-    and False leave it open."""
+    """What a line must have: words (case is ignored; `regex` makes them a regular expression), an error, a rank. None
+    and False mean any line."""
 
     words: str | None = None
     error: bool = False
@@ -39,8 +39,8 @@ class LineQuery:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The first lines that were found, and how many there are from the start to `looked`; `ended` is whether that was
-    the log's end."""
+    """The first lines found, and the count of all found from the start up to line `looked`. `ended`: this is the end of
+    the log."""
 
     lines: tuple[StoredLine, ...]
     count: int
@@ -50,7 +50,8 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The line that was found, or None; `looked` is the last one looked at, `ended` whether that was the log's end."""
+    """The line number found, or None. `looked` is the last line searched; `ended` says whether it is the end of the
+    log."""
 
     line: int | None
     looked: int
@@ -59,31 +60,32 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Lines of one rank; `next` is where to look on, None at the log's end."""
+    """Lines of one rank. `next` is the line to continue from, None at the end of the log."""
 
     lines: tuple[StoredLine, ...]
     next: int | None
 
 
 class Writers:
-    """Tells who wrote a line of one file: by its labels, else by the file's path."""
+    """Finds who wrote a line of a file: from the line's labels, or else from the file's path."""
 
     def __init__(self, known: Labels, of_file: int | None) -> None:
         self._known, self._of_file = known, of_file
         self._bare = not _BARE.isdisjoint(known.forms)
 
     def rank(self, raw: str) -> int | None:
-        """-> the rank of a line; the local rank where it tells no other."""
+        """Returns the rank of a line, or its local rank if the line has no other."""
         origin = strip_prefixes(raw[:_PREFIX], self._known)
         own = origin.rank if origin.rank is not None else origin.local_rank
         return self._of_file if own is None else own
 
     def bare(self, raw: str) -> str:
-        """-> the line without what its writers put before it."""
+        """Returns the line without its prefixes."""
         return strip_prefixes(raw, self._known).text
 
     def pattern(self, rank: int) -> str | None:
-        """-> what lines of the rank have at least; None where it is every line."""
+        """Returns a regex that all lines of the rank match, or None if every line may be of the rank. Other lines can
+        match, too."""
         if self._of_file == rank:
             return None
         number = f"0*{rank}"
@@ -91,12 +93,12 @@ class Writers:
         return rf"{OF_RANK.format(number)}|[\[:,]{rank}[\],]{bare}"
 
     def may_hold(self, rank: int, marks: BlockFeatures) -> bool:
-        """-> whether lines of the rank can be in a piece of the file with these block features."""
+        """Returns whether a block of the file with these features may contain lines of the rank."""
         return self._of_file == rank or self._bare or marks.may_hold(rank)
 
 
 def writers(service: Service, incident: Incident, file: StoredFile) -> Writers:
-    """Raises NotFound and StorageUnavailable."""
+    """Returns the writers of a file. Raises NotFound and StorageUnavailable."""
     place = _place_of(file.name, tuple(known.name for known in incident.log.files))
     own = place.rank if place.rank is not None else place.local_rank
     return Writers(_labels(service.blobs.lines, file.sha256), own)
@@ -104,7 +106,8 @@ def writers(service: Service, incident: Incident, file: StoredFile) -> Writers:
 
 @lru_cache(maxsize=64)
 def _place_of(name: str, names: tuple[str, ...]) -> FileOrigin:
-    """-> what a file's name among all names of the log tells; of thousands of names it takes a quarter of a second."""
+    """Returns what a file's name tells, compared with all names of the log. Cached, because thousands of names take a
+    quarter of a second."""
     return FileOrigins(names).of(name, len(names) > 1)
 
 
@@ -116,8 +119,8 @@ def _labels(lines: Callable[[str, int, int], list[StoredLine]], sha256: str) -> 
 def find(
     service: Service, incident: Incident, file: StoredFile, sought: LineQuery, start: int, back: bool = False
 ) -> Found:
-    """-> the next line from `start` on that is sought, or the one before it. Raises NotFound, StorageUnavailable, and
-    BadInput for a regular expression that cannot be used."""
+    """Returns the next matching line from `start` on, or with `back` the last one up to `start`. Raises NotFound,
+    StorageUnavailable, and BadInput if the regular expression cannot be used."""
     until = time.monotonic() + SECONDS
     fits = _fits(service, incident, file, sought)
     pattern = _pattern(service, incident, file, sought)
@@ -136,8 +139,8 @@ def find(
 
 
 def find_all(service: Service, incident: Incident, file: StoredFile, sought: LineQuery, start: int, most: int) -> Hits:
-    """-> the first `most` lines from `start` on that are sought, each cut, and how many there are, as far as the time
-    goes. Raises as `find`."""
+    """Returns the first `most` matching lines from `start` on, shortened, and the number of matches found within the
+    time limit. Raises the errors of `find`."""
     if not 1 <= start <= file.lines:
         return Hits((), 0, max(file.lines, 1), True)
     until = time.monotonic() + SECONDS
@@ -169,8 +172,8 @@ def stream(
     weight: int,
     back: bool = False,
 ) -> Stream:
-    """-> at most `count` lines of a rank from `start` on, or back from it, the nearest first, of at most `weight`
-    characters together, as far as the time goes. Raises NotFound, StorageUnavailable."""
+    """Returns at most `count` lines of a rank from `start` on, or backward from it, nearest first. Stops at `weight`
+    characters in total and at the time limit. Raises NotFound and StorageUnavailable."""
     lines: list[StoredLine] = []
     if start < 1 or start > file.lines:
         return Stream((), None)
@@ -192,7 +195,7 @@ def stream(
 
 
 def _fits(service: Service, incident: Incident, file: StoredFile, sought: LineQuery) -> Callable[[bytes], bool]:
-    if sought.words and sought.regex:  # A hit of the block may go over the line's end.
+    if sought.words and sought.regex:  # a match in the block may continue past the end of a line
         alone = _fits(service, incident, file, replace(sought, regex=False))
         pattern = line_pattern(sought.words, True)
         return lambda raw: bool(pattern.search(raw)) and alone(raw)
@@ -205,7 +208,7 @@ def _fits(service: Service, incident: Incident, file: StoredFile, sought: LineQu
 def _wanted(
     service: Service, incident: Incident, file: StoredFile, sought: LineQuery
 ) -> Callable[[BlockFeatures], bool] | None:
-    """-> whether what is sought can be in a piece of the file, by its block features; None where anything can."""
+    """Returns a function that says whether a block may contain matches, by its features; None if every block may."""
     if sought.rank is None:
         return (lambda marks: marks.error) if sought.error and not sought.words else None
     known, rank = writers(service, incident, file), sought.rank
@@ -213,7 +216,7 @@ def _wanted(
 
 
 def _pattern(service: Service, incident: Incident, file: StoredFile, sought: LineQuery) -> re2._Regexp:
-    """-> what any line that is sought has at least."""
+    """Returns a pattern that every matching line contains. Other lines can match it, too."""
     if sought.words:
         return line_pattern(sought.words, sought.regex)
     if sought.error:
@@ -223,7 +226,7 @@ def _pattern(service: Service, incident: Incident, file: StoredFile, sought: Lin
 
 
 def _forwards(pattern: re2._Regexp, first: int, text: bytes, start: int) -> Iterator[tuple[int, bytes]]:
-    """Yields (number, line) of the lines from `start` on in which the pattern is found."""
+    """Yields (number, line) for the lines from `start` on that contain the pattern."""
     place, number = _place(text, start - first), max(start, first)
     while place < len(text) and (hit := pattern.search(text, place)):
         begin = text.rfind(b"\n", 0, hit.start()) + 1
@@ -235,7 +238,7 @@ def _forwards(pattern: re2._Regexp, first: int, text: bytes, start: int) -> Iter
 
 
 def _backwards(pattern: re2._Regexp, first: int, text: bytes, start: int) -> Iterator[tuple[int, bytes]]:
-    """Yields (number, line) of the lines before and at `start` in which the pattern is found, the last one first."""
+    """Yields (number, line) for the lines up to `start` that contain the pattern, last line first."""
     end, near = _place(text, start - first + 1), _NEAR
     while end > 0:
         begin = text.rfind(b"\n", 0, max(end - near, 0)) + 1 if end > near else 0
@@ -246,7 +249,7 @@ def _backwards(pattern: re2._Regexp, first: int, text: bytes, start: int) -> Ite
 
 
 def _place(text: bytes, lines: int) -> int:
-    """-> where in a text the line after the first `lines` begins; its end where it has no more."""
+    """Returns the offset after the first `lines` lines of a text, or the text's length if it has fewer."""
     if lines > text.count(b"\n"):
         return len(text)
     place = 0

@@ -21,17 +21,17 @@ from torchtriage.services.stored_logs import sweep
 from torchtriage.storage import planner_statistics
 
 log = logging.getLogger(__name__)
-_PAUSE = 60  # seconds between two turns
-_AGAIN = 10  # seconds after one that failed
-_SILENT = 600  # seconds without a heartbeat: a turn can have much to forget
-_FORGETTING = 3600  # seconds
-_LOOKING = 24 * 3600
-_ALERTING = 300
-_ENDING = 20  # seconds that a turn has for ending when the service stops
+_PAUSE = 60  # seconds between two rounds
+_AGAIN = 10  # seconds after a failed round
+_SILENT = 600  # maximum seconds without a heartbeat; a round may delete many incidents
+_FORGETTING = 3600  # seconds between two rounds that delete old incidents
+_LOOKING = 24 * 3600  # seconds between two rounds that refresh statistics or remove unused logs
+_ALERTING = 300  # seconds between two rounds that send firing alerts again
+_ENDING = 20  # seconds that a round may take after the service begins to stop
 
 
 class Maintenance:
-    """Takes a turn every minute from start to stop, in a thread of its own."""
+    """Runs a round every minute in its own thread."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -40,7 +40,7 @@ class Maintenance:
         self._known = service.knowledge.digest
         self._succession: FingerprintUpgrade | None = None
         self._forget_at = self._look_at = self._alert_at = time.monotonic()
-        self._sweep_at = self._look_at + _FORGETTING  # not while it starts
+        self._sweep_at = self._look_at + _FORGETTING  # not during the start
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=UPKEEP, daemon=True)
 
@@ -49,20 +49,24 @@ class Maintenance:
         self._thread.start()
 
     def stop(self) -> None:
-        """Lets a turn end: the database is about to go away below it. What takes too long is broken off, which loses
-        nothing."""
+        """Waits for the current round, because the database is about to close. A round that takes too long is aborted,
+        which loses nothing."""
         self._stopping.set()
         if self._succession is not None:
             self._succession.stop()
         self._thread.join(_ENDING)
 
     def turn(self) -> None:
-        """Takes entries into use that people approved on another server, and counts those that are tracked; looks at
-        the folders of knowledge; puts what waits into the queue where something went wrong; makes incidents of jobs
-        whose logs came in pieces; sends metrics to an OTLP endpoint; tells Alertmanagers what fires, every five
-        minutes; forgets what is old, every hour; lets the database look at how its tables are filled, and removes
-        stored logs without an incident, every day.
-        Raises StorageUnavailable."""
+        """Runs one round.
+
+        Starts using entries that people approved on another server, and counts matches of tracked drafts. Checks the
+        knowledge folders. Queues waiting incidents that are not in the queue. Makes incidents of logs that arrived in
+        pieces. Sends metrics to the OTLP endpoint. Every five minutes, sends firing alerts to Alertmanagers again.
+        Every hour, deletes old incidents. Every day, refreshes the database's planner statistics and removes stored
+        logs without an incident.
+
+        Raises StorageUnavailable.
+        """
         self._adopt_learned()
         self._settle_learned()
         count_tracked(self._service, self._stopping.is_set)
@@ -87,11 +91,11 @@ class Maintenance:
     def _adopt_learned(self) -> None:
         try:
             adopt_learned(self._service)
-        except KnowledgeError as error:  # the operator's own folders, which the look at them tells too
+        except KnowledgeError as error:  # in the operator's own folders, which the check of the folders reports, too
             log.warning("cannot use the entries that were approved in the page: %s", error.message)
 
     def _settle_learned(self) -> None:
-        """Looks, in a thread of its own, where groups belong with the entries that came into use since the start."""
+        """Starts checking which groups the entries that were adopted since the start belong to."""
         service = self._service
         if service.settled.is_set() or service.knowledge.digest == self._known or not service.settings.serve_triages:
             return
@@ -109,7 +113,7 @@ class Maintenance:
                 self.turn()
             except TriageError as error:
                 log.error("maintenance postponed: %s", error.message)
-            except Exception:  # what broke one turn may be gone in the next, and without any nothing is ever put right
+            except Exception:  # the next round may work, and without this loop nothing is ever repaired
                 log.exception("maintenance postponed: it failed")
             else:
                 pause = _PAUSE

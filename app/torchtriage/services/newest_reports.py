@@ -1,4 +1,4 @@
-"""Which kinds of senders reported of late: schedulers, and what a label `source` names."""
+"""The kinds of senders that sent incidents recently: schedulers, and values of the label `source`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ LOOKED_AT = 2000  # incidents
 
 
 def by_sender(service: Service) -> dict[str, Report]:
-    """-> the newest report of each, among the latest LOOKED_AT."""
+    """Returns the newest report of each sender among the latest LOOKED_AT incidents."""
     with service.database.reading() as session:
         return newest_reports.by_sender(session, LOOKED_AT)

@@ -1,4 +1,4 @@
-"""Makes notices: an incident and its group in, what people are told about them in their language out."""
+"""Makes notices: what people are told about an incident and its group, in their language."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WEEK = timedelta(days=7)
 def read_notice(
     session: Session, service: Service, kind: NoticeKind, incident_id: str, over: dict[str, float]
 ) -> Notice:
-    """-> the notice of an incident as things stand now. Raises NotFound where it is gone."""
+    """Returns the notice of an incident in its current state. Raises NotFound if it was deleted."""
     incident = incidents.read(session, incident_id)
     group = None
     if incident.group:
@@ -40,7 +40,7 @@ def read_notice(
 def notice_of(
     service: Service, kind: NoticeKind, incident: Incident, group: Group | None, recent: int, over: dict[str, float]
 ) -> Notice:
-    """-> the notice; `recent` is how many incidents the group had in 7 days."""
+    """Returns the notice; `recent` is the number of the group's incidents in the last 7 days."""
     lang, base = language(service), service.settings.base_url
     verdict = localized(incident.verdict, service.knowledge, lang) if incident.verdict else None
     screen = first_screen(verdict, lang) if verdict else None
@@ -73,7 +73,7 @@ def notice_of(
 
 
 def test_notice(service: Service) -> Notice:
-    """-> what shows somebody who set a channel up that it works."""
+    """Returns a test notice, which shows that a new channel works."""
     lang, url = language(service), service.settings.base_url
     return Notice(NoticeKind.TEST, lang, "", "test", url, document={"incident": None, "group": None})
 

@@ -1,7 +1,6 @@
-"""Login with an OpenID Connect provider: a browser's way there and back in, the claims of a verified ID token out.
-Needs the extra `oidc`.
+"""Login with an OpenID Connect provider: authorization code flow with PKCE, state and nonce.
 
-Authorization code with PKCE, state and nonce. What a login needs to be ended is kept by the browser that began it.
+The browser keeps the login's secrets until it returns. Needs the extra `oidc`.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from torchtriage.settings import Settings
 
 log = logging.getLogger(__name__)
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
-_CLOCKS = 60  # seconds that the provider's clock and ours may differ
+_CLOCKS = 60  # seconds that the provider's clock may differ from ours
 _TIMEOUT = 10.0  # seconds
-_KEPT = 3600.0  # seconds that what the provider says about itself is remembered
+_KEPT = 3600.0  # seconds for which the provider's metadata is cached
 _LONGEST_NAME = 200
 
 
 class Provider:
-    """The provider of the settings. Asks it nothing before somebody logs in; safe to use from several threads."""
+    """The configured provider. Sends it no request before somebody logs in. Thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -42,7 +41,8 @@ class Provider:
         self._metadata: tuple[float, dict[str, Any]] = (0.0, {})
 
     def begin(self) -> tuple[str, Attempt]:
-        """-> the address to which the browser goes, and what `finish` needs. Raises ProviderUnavailable."""
+        """Returns the URL to which the browser goes, and the secrets that `finish` needs. Raises
+        ProviderUnavailable."""
         attempt = Attempt(*(secrets.token_urlsafe(48) for _ in range(3)))
         endpoint = self._known()["authorization_endpoint"]
         with self._client() as client:
@@ -52,7 +52,7 @@ class Provider:
         return cast(str, url), attempt
 
     def finish(self, attempt: Attempt, state: str, code: str) -> Caller:
-        """-> who came back. Raises LoginRefused, ProviderUnavailable."""
+        """Returns the person who logged in. Raises LoginRefused and ProviderUnavailable."""
         if not hmac.compare_digest(state.encode(), attempt.state.encode()):
             raise LoginRefused("this login was started in another browser; log in again")
         metadata = self._known()
@@ -73,7 +73,8 @@ class Provider:
         return self._caller(claims)
 
     def _verified(self, token: dict[str, Any], nonce: str, keys: dict[str, Any]) -> dict[str, Any]:
-        """Raises JoseError, ValueError and TypeError for what is no valid ID token for us, of this login."""
+        """Returns the claims of the ID token. Raises JoseError, ValueError or TypeError if it is not valid for us and
+        this login."""
         decoded = jwt.decode(token.get("id_token") or "", KeySet.import_key_set(cast(Any, keys)), _ALGORITHMS)
         settings = self._settings
         claims = CodeIDToken(
@@ -100,7 +101,7 @@ class Provider:
         return Caller(_name(claims), frozenset(map(Scope, scopes)))
 
     def _known(self) -> dict[str, Any]:
-        """-> what the provider says about itself."""
+        """Returns the provider's metadata, from the cache if it is recent."""
         until, metadata = self._metadata
         if time.monotonic() < until:
             return metadata
@@ -141,7 +142,8 @@ def _unavailable(error: Exception) -> ProviderUnavailable:
 
 
 def _name(claims: dict[str, Any]) -> str:
-    """-> the name in the audit log; one that people can choose is beside the one they can't."""
+    """Returns the name for the audit log: a verified email, or else the name that the user chose together with the
+    provider's fixed id."""
     if claims.get("email") and claims.get("email_verified") is True:
         return str(claims["email"])[:_LONGEST_NAME]
     called = claims.get("preferred_username") or claims.get("email")

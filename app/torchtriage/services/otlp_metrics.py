@@ -1,4 +1,4 @@
-"""Sends what this process counts to an OTLP endpoint: counters in, cumulative sums by the names of `/metrics` out."""
+"""Sends this process's counters to an OTLP endpoint as cumulative sums, with the names of `/metrics`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from torchtriage.chat.otlp import SERVICE, OtlpEndpoint, attributes, resource
 from torchtriage.services.service import Service
 
 log = logging.getLogger(__name__)
-_CUMULATIVE = 2  # AggregationTemporality
+_CUMULATIVE = 2  # the enum value of AggregationTemporality
 
 
 class OtlpMetrics:
-    """Each sum holds all since the start, so one that was not taken is in the next."""
+    """Each sum counts from the start, so the next request replaces one that failed."""
 
     def __init__(self, service: Service) -> None:
         settings = service.settings
         self._counters = service.counters
         self._resource = resource(str(uuid4()))
-        self._not_before = 0.0  # of the monotonic clock, as the endpoint asked
+        self._not_before = 0.0  # monotonic time before which the endpoint wants no request
         self._endpoint = (
             OtlpEndpoint(service.channels.outgoing, settings.otlp_endpoint, settings.otlp_headers)
             if settings.otlp_endpoint and settings.otlp_metrics
@@ -33,7 +33,7 @@ class OtlpMetrics:
         )
 
     def send(self) -> None:
-        """One request, unless there is no endpoint or it asked to wait longer; what it does not take is logged."""
+        """Sends one request, unless there is no endpoint or it asked to wait. Logs what the endpoint rejects."""
         if self._endpoint is None or time.monotonic() < self._not_before:
             return
         sums = sums_of(self._counters.registry, self._counters.began, time.time_ns())
@@ -50,7 +50,7 @@ class OtlpMetrics:
 
 
 def sums_of(registry: CollectorRegistry, began: int, now: int) -> list[dict[str, Any]]:
-    """-> each counter as a monotonic sum of OTLP; `began` and `now` are in nanoseconds since 1970."""
+    """Returns each counter as a monotonic OTLP sum. `began` and `now` are nanoseconds since 1970."""
     return [
         {
             "name": f"{family.name}_total",

@@ -1,4 +1,4 @@
-"""OpenTelemetry log records as pieces of jobs' logs: what a request holds in, by job and writer, out."""
+"""Sorts OpenTelemetry log records into pieces of jobs' logs, by job and writer."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from torchtriage.domain.incident import Job
 from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.lazy_regex import lazy_regex
 
-ATTRIBUTES = "otlp-attributes"  # the list of the vocabulary
+ATTRIBUTES = "otlp-attributes"  # the vocabulary list with the names of attributes
 _LONGEST_NAME, _LONGEST_STREAM = 200, 300  # characters
-_MOST_STREAMS = 4096  # of a job in one request
+_MOST_STREAMS = 4096  # streams per job and request
 _SECOND = 10**9  # nanoseconds
 _HOST = lazy_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
-_RANK = ("[rank", "[default")  # a line that says its rank itself
-_NEAR = 100  # characters of a line in which its level stands, if it does
+_RANK = ("[rank", "[default")  # a line with such a prefix shows its rank itself
+_NEAR = 100  # first characters of a line, in which its level is looked for
 
 
 class LogRecord(NamedTuple):
-    """`time` is in nanoseconds since 1970, 0 where nobody knows it."""
+    """`time` is in nanoseconds since 1970, or 0 if unknown."""
 
     time: int
     severity: str
@@ -41,7 +41,8 @@ class ResourceLogs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """The pieces by job, and how many records are no part of any: those that name no job, or that we sent ourselves."""
+    """The pieces by job, and the number of rejected records: those that name no job, and those that this
+    service sent."""
 
     pieces: tuple[JobPiece, ...]
     rejected: int
@@ -61,7 +62,7 @@ class _JobLog:
 
 
 class _Origin(NamedTuple):
-    """Whose a record is; `host` and `rank` as a line begins with them."""
+    """The origin of a record. `host` and `rank` are in the form that begins a line."""
 
     key: str
     job: Job
@@ -72,7 +73,7 @@ class _Origin(NamedTuple):
 
 
 def sort_records(resources: Iterable[ResourceLogs], vocabulary: Vocabulary) -> Sorted:
-    """-> the records as lines of jobs' logs, each with its time and level, in their order."""
+    """Returns the records as lines of jobs' logs, each with its time and level, in the order received."""
     names = _Names(vocabulary.groups(ATTRIBUTES))
     jobs: dict[str, _JobLog] = {}
     rejected = 0
@@ -81,7 +82,7 @@ def sort_records(resources: Iterable[ResourceLogs], vocabulary: Vocabulary) -> S
         for record in resource.records:
             own = names.known.intersection(record.attributes)
             origin = names.origin({**resource.attributes, **record.attributes}) if own else plain
-            if origin is None or INCIDENT in record.attributes:  # an incident of ours must not become another
+            if origin is None or INCIDENT in record.attributes:  # an incident that we sent must not become another one
                 rejected += 1
                 continue
             log = jobs.setdefault(origin.key, _JobLog(origin.job))
@@ -95,14 +96,14 @@ def sort_records(resources: Iterable[ResourceLogs], vocabulary: Vocabulary) -> S
 
 
 class _Names:
-    """The names of attributes, by what they say."""
+    """The names of attributes by their meaning."""
 
     def __init__(self, groups: Mapping[str, tuple[str, ...]]) -> None:
         self._groups = groups
         self.known = frozenset(name for names in groups.values() for name in names)
 
     def origin(self, attributes: dict[str, str]) -> _Origin | None:
-        """-> None where nothing names a job."""
+        """Returns the origin of a record, or None if no attribute names a job."""
         job_id, name = self._first(attributes, "job id"), self._first(attributes, "job name")
         service = self._first(attributes, "service")
         if service and service.startswith(self._groups["unnamed"]):
@@ -132,7 +133,7 @@ class _Names:
         return _Origin(key, job, self._stream(attributes, rank), told_host, told_rank, ended)
 
     def lines(self, record: LogRecord, origin: _Origin) -> list[str]:
-        """-> the record as lines of a log, which begin with host, time and rank as lines of pdsh and torchrun do."""
+        """Returns the record as log lines. Each begins with host, time and rank, as lines of pdsh and torchrun do."""
         text = record.body
         if record.severity and record.severity.lower() not in text[:_NEAR].lower():
             text = f"{record.severity} {text}"
@@ -146,7 +147,8 @@ class _Names:
         return next((attributes[name] for name in self._groups["stack"] if attributes.get(name)), "")
 
     def _stream(self, attributes: dict[str, str], rank: int | None) -> str:
-        """-> the path of its file in the log, out of which host, rank and attempt are read as out of any other."""
+        """Returns the path of the stream's file in the log. The engine reads host, rank and attempt from it, as from
+        any path."""
         host = self._first(attributes, "writer")
         path = attributes.get(self._groups["file"][0]) or attributes.get(self._groups["file"][-1]) or ""
         parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
@@ -170,7 +172,7 @@ def _piece(named: tuple[str, _Stream]) -> StreamPiece:
 
 
 def _moment(nanoseconds: int) -> str:
-    """-> the time as a log begins a line with it."""
+    """Returns the time in the form that begins a log line; empty if unknown."""
     try:
         at = datetime.fromtimestamp(nanoseconds // _SECOND, UTC) if nanoseconds else None
     except (OverflowError, OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Delivers the outbox: due items in, messages at other services out; and lists what is in it."""
+"""Delivers the outbox: sends due messages to other services. Also lists its items."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from torchtriage.storage.database import StorageUnavailable
 from torchtriage.storage.pagination import Page
 
 log = logging.getLogger(__name__)
-LEASE = 30  # seconds after which another takes what a process that is no more was sending
+LEASE = 30  # seconds; if a process ends while it sends an item, another may take the item after this time
 NO_LANE = (TAKE, ANSWER, REPLY, EXPLAIN)
-_SOONEST, _LATEST = 2.0, 3600.0  # seconds before the second try, and between later ones at most
+_SOONEST, _LATEST = 2.0, 3600.0  # seconds before the second try; maximum seconds between later ones
 _PATIENCE = timedelta(days=3)
-_AGAIN = 2.0  # seconds before the next try to keep what came of sending
-_PAUSE = 60.0  # seconds for which a channel that can't be reached is left alone at most
-_REQUESTS_KEPT = timedelta(days=2)  # Slack gives up after an hour
+_AGAIN = 2.0  # seconds before the next try to store the result of sending
+_PAUSE = 60.0  # maximum seconds for which an unreachable channel gets no messages
+_REQUESTS_KEPT = timedelta(days=2)  # Slack stops retrying after an hour
 
 Work = Callable[[Service, OutboxItem], Keep]
 
 
 def send_one(service: Service, now: datetime | None = None) -> bool:
-    """Does what is due next -> False where nothing is. Raises StorageUnavailable."""
+    """Handles the next due item. Returns False if there is none. Raises StorageUnavailable."""
     item = claim(service, now or datetime.now(UTC))
     if item is None:
         return False
@@ -44,7 +44,7 @@ def send_one(service: Service, now: datetime | None = None) -> bool:
 
 
 def claim(service: Service, now: datetime, but: Collection[str] = ()) -> OutboxItem | None:
-    """-> an item that nobody else works on for the next while, of a kind that is not in `but`.
+    """Leases and returns a due item whose kind is not in `but`, or None. Nobody else handles it during the lease.
 
     Raises StorageUnavailable.
     """
@@ -56,16 +56,16 @@ def claim(service: Service, now: datetime, but: Collection[str] = ()) -> OutboxI
 
 
 def renew(service: Service, items: Iterable[OutboxItem], now: datetime) -> list[OutboxItem]:
-    """Keeps others from items that were claimed, for another while -> the items. Raises StorageUnavailable."""
+    """Extends the leases of claimed items, and returns the items. Raises StorageUnavailable."""
     with service.database.transaction(durable=False) as session:
         return [outbox.renew(session, item, now, LEASE, item.kind not in NO_LANE) for item in items]
 
 
 def work(service: Service, item: OutboxItem, stopping: Callable[[float], bool] = lambda _: True) -> None:
-    """Tries an item, and keeps what came of it. Raises StorageUnavailable.
+    """Handles an item and stores the result. Raises StorageUnavailable.
 
-    Where that can't be kept, it is tried until it can, or until `stopping`, which waits so many seconds, says no more:
-    an item whose end nobody knows holds up its channel for as long as it is lent, and is sent again then.
+    If the result cannot be stored, tries again until it can or until `stopping` returns True; it waits the given
+    seconds. An item without a stored result blocks its channel until its lease ends, and then is sent again.
     """
     kinds: dict[str, Work] = {TAKE: take, ANSWER: answer, REPLY: reply, EXPLAIN: explain}
     try:
@@ -87,7 +87,7 @@ def work(service: Service, item: OutboxItem, stopping: Callable[[float], bool] =
 
 
 def send_test(service: Service, channel: str, by: str) -> None:
-    """Sends a test to a channel, at once. Raises NotFound, Undelivered."""
+    """Sends a test message to a channel now. Raises NotFound and Undelivered."""
     sender = service.channels.senders.get(channel)
     if sender is None:
         raise NotFound("no such channel", channel=channel[:100])
@@ -100,19 +100,19 @@ def send_test(service: Service, channel: str, by: str) -> None:
 def list_outbox(
     service: Service, state: SendState | None = None, limit: int = 50, cursor: str | None = None
 ) -> Page[OutboxItem]:
-    """-> what must be sent, was sent or could not be, the newest first. Raises BadCursor."""
+    """Returns a page of items, newest first. Raises BadCursor."""
     with service.database.reading() as session:
         return outbox.listed(session, state, limit, cursor)
 
 
 def count_outbox(service: Service) -> dict[tuple[str, str], int]:
-    """-> how many items there are, by channel and state."""
+    """Returns the number of items by channel and state."""
     with service.database.reading() as session:
         return outbox.counted(session)
 
 
 def send_again(service: Service, item_id: str, by: str) -> OutboxItem:
-    """Tries once more what failed for good -> the item. Raises NotFound."""
+    """Queues an item that failed for good again, and returns it. Raises NotFound."""
     now = datetime.now(UTC)
     with service.database.transaction() as session:
         audit_log.add(session, Change(now, by, "send again", f"notice {item_id}", {}))
@@ -120,7 +120,7 @@ def send_again(service: Service, item_id: str, by: str) -> OutboxItem:
 
 
 def forget_sent(service: Service, now: datetime | None = None) -> int:
-    """Forgets what ended longer ago than the settings keep -> how many items."""
+    """Deletes items that ended more than `outbox_days` days ago, and returns how many."""
     now = now or datetime.now(UTC)
     with service.database.transaction() as session:
         slack_state.forget_requests(session, now - _REQUESTS_KEPT)
@@ -128,7 +128,7 @@ def forget_sent(service: Service, now: datetime | None = None) -> int:
 
 
 def _sent(service: Service, item: OutboxItem, keep: Keep) -> None:
-    """Keeps that an item was sent, and with it what its work has to keep."""
+    """Stores that an item was sent, together with the result of its work."""
     now = datetime.now(UTC)
     sender = service.channels.senders.get(item.channel)
     with service.database.transaction() as session:
@@ -139,7 +139,7 @@ def _sent(service: Service, item: OutboxItem, keep: Keep) -> None:
 
 
 def _notify(service: Service, item: OutboxItem) -> Keep:
-    """Raises Undelivered, NotFound."""
+    """Sends a notice. Returns a function that stores the thread. Raises Undelivered and NotFound."""
     sender = service.channels.senders.get(item.channel)
     if sender is None:
         raise Undelivered(f"channel {item.channel} no longer exists")
@@ -155,7 +155,7 @@ def _notify(service: Service, item: OutboxItem) -> Keep:
 
 
 def _read(session: Session, service: Service, item: OutboxItem) -> tuple[Notice, Thread | None, Notice | None]:
-    """-> the notice, the group's thread, and what that begins with, as it should be now."""
+    """Returns the notice, the group's thread, and the thread's first message as it should be now."""
     kind = NoticeKind(item.kind)
     thread = slack_state.thread_of(session, item.group, item.channel) if item.group else None
     first = None
@@ -171,7 +171,7 @@ def _read(session: Session, service: Service, item: OutboxItem) -> tuple[Notice,
 
 
 def _not_sent(service: Service, item: OutboxItem, problem: Undelivered) -> None:
-    """Puts an item off, or gives it up."""
+    """Postpones an item, or gives it up."""
     now = datetime.now(UTC)
     wait = problem.wait if problem.wait is not None else _backoff(item.tries)
     over = not problem.passing or now + timedelta(seconds=wait) > item.put_at + _PATIENCE
@@ -188,11 +188,12 @@ def _not_sent(service: Service, item: OutboxItem, problem: Undelivered) -> None:
         "%s to %s %s: %s",
         item.kind,
         item.channel,
-        "is given up" if over else f"is tried again in {wait:.0f} s",
+        "given up" if over else f"trying again in {wait:.0f} s",
         problem.message,
     )
 
 
 def _backoff(tries: int) -> float:
-    """-> seconds, twice as many with every try, and by chance more or less, so that not all come back at once."""
+    """Returns seconds. They double with each try and vary randomly, so that items do not all return at the
+    same time."""
     return float(min(_LATEST, _SOONEST * 2 ** min(tries - 1, 20)) * random.uniform(0.75, 1.25))

@@ -1,4 +1,4 @@
-"""What this process counts of its work, for Prometheus; each service counts for itself."""
+"""The Prometheus metrics of this process's work. Each service counts for itself."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300)
 
 
 class Counters:
-    """`registry` holds them all; nothing is shared with another service in the same process. `began` is since when they
-    count, in nanoseconds since 1970."""
+    """`registry` contains all metrics and is not shared with other services in the process. `began` is the time at
+    which counting began, in nanoseconds since 1970."""
 
     def __init__(self) -> None:
         self.began = time.time_ns()
@@ -26,13 +26,13 @@ class Counters:
         )
         self._gpu_hours = Counter(
             "torchtriage_gpu_hours_lost",
-            "GPU hours that triaged runs lost, of those that ended",
+            "GPU hours lost by triaged runs that have ended",
             ["outcome", "entry"],
             registry=self.registry,
         )
         self._seconds = Histogram(
             "torchtriage_triage_seconds",
-            "Seconds from the start of a triage to its end, waiting for a process included",
+            "Seconds from the start of a triage to its end, including the wait for a process",
             buckets=_SECONDS,
             registry=self.registry,
         )
@@ -43,7 +43,7 @@ class Counters:
         )
         self._held_back = Gauge(
             "torchtriage_held_back",
-            "Incidents and logs due for deletion that are held back, as the clock or the database may be wrong",
+            "Incidents and logs due for deletion that are held back because the clock or the database may be wrong",
             ["what"],
             registry=self.registry,
         )
@@ -52,7 +52,8 @@ class Counters:
             self.hold_back(what)
 
     def serve(self, host: str, port: int) -> Callable[[], None]:
-        """Shows them to anyone who asks there, for a process that has no page -> what ends that. Raises OSError."""
+        """Serves the metrics over HTTP, for a process without pages. Returns a function that stops it.
+        Raises OSError."""
         server, thread = start_http_server(port, host, self.registry)
 
         def stop() -> None:
@@ -72,15 +73,15 @@ class Counters:
         self._failed.inc()
 
     def hold_back(self, what: str, count: int = 0, why: str = "") -> None:
-        """So many `incidents` are due and not forgotten, or `logs` without an incident not removed; `held_back` says
-        why, where there are any."""
+        """Sets how many due `incidents`, or `logs` without an incident, are not deleted. `held_back` has
+        the reasons."""
         self._held_back.labels(what).set(count)
         self.held_back.pop(what, None)
         if count:
             self.held_back[what] = why
 
     def triaged(self, summary: VerdictSummary, seconds: float, provisional: bool) -> None:
-        """The hours of a provisional verdict are not counted: they are in those of the one that replaces it."""
+        """Counts a triage. GPU hours of a provisional verdict do not count, because the final verdict includes them."""
         labels = summary.outcome, summary.entry or ""
         self._triaged.labels(*labels).inc()
         if summary.gpu_hours and not provisional:

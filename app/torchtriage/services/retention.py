@@ -1,4 +1,4 @@
-"""Deletes incidents older than the settings allow, unless the clock may be wrong."""
+"""Deletes incidents older than the retention settings allow, unless the clock may be wrong."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ from torchtriage.services.service import Service
 from torchtriage.storage import incidents
 
 log = logging.getLogger(__name__)
-_AT_ONCE = 100  # incidents looked up at a time
-_APART = timedelta(hours=1)  # of the two clocks; more than any system puts right by itself while a service runs
-_LATE = timedelta(days=1)  # what is due for longer was not due at the last turns, or there were none
-_SHARE = 0.25  # of all incidents; more than so many late ones are not forgotten unasked
+_AT_ONCE = 100  # incidents per read
+_APART = timedelta(hours=1)  # maximum change of the clock: more than any system corrects by itself while a service runs
+_LATE = timedelta(days=1)  # incidents due for longer than this should have been deleted in earlier rounds
+_SHARE = 0.25  # share of all incidents; if more than this are late, none is deleted without confirmation
 
 
 def _since_boot() -> float:
-    """Seconds that no one sets; where the system tells it, those in which it slept too."""
+    """Returns seconds of a clock that nobody can set. They include sleep if the system supports it."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Clock:
-    """Tells by how much the system's clock was set since this was made."""
+    """Measures by how much the system's clock was set since this object was made."""
 
     def __init__(self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = _since_boot) -> None:
         self._wall, self._steady = wall, steady
         self._began = wall() - steady()
 
     def was_set_by(self) -> timedelta:
-        """-> forward is more than nothing."""
+        """Returns the change; positive means forward."""
         return timedelta(seconds=self._wall() - self._steady() - self._began)
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Incidents received before `before` must be forgotten: `count` of `total`, `late` of them since a day."""
+    """Incidents received before `before` are due for deletion: `count` of `total`, `late` of them for more
+    than a day."""
 
     before: datetime
     count: int
@@ -50,7 +51,7 @@ class Due:
 
 
 def due(service: Service, now: datetime | None = None) -> Due | None:
-    """-> what is older than the settings keep; None where they keep everything."""
+    """Returns what is due for deletion, or None if the settings keep everything."""
     days = service.settings.retention_days
     if not days:
         return None
@@ -61,10 +62,11 @@ def due(service: Service, now: datetime | None = None) -> Due | None:
 
 
 def forget_old(service: Service, now: datetime | None = None, clock: Clock | None = None) -> int:
-    """Forgets what is older than the settings keep -> how many incidents; each by itself, so it can be interrupted.
+    """Deletes what is older than the settings allow, and returns how many incidents. Each is a transaction of its own,
+    so deletion can be interrupted.
 
-    Where the clock was set while the service ran, or too many have been due for long, as after a start with a wrong
-    clock, it forgets none and says so.
+    Deletes nothing and logs an error if the clock was set while the service ran, or if too many incidents are late, as
+    after a start with a wrong clock.
     """
     found = due(service, now)
     if found is None:
@@ -79,16 +81,16 @@ def forget_old(service: Service, now: datetime | None = None, clock: Clock | Non
 
 
 def forget(service: Service, found: Due) -> int:
-    """Forgets what is due -> how many incidents."""
+    """Deletes what is due, and returns how many incidents."""
     forgotten = 0
     while True:
         with service.database.reading() as session:
             old = incidents.received_before(session, found.before, _AT_ONCE)
         for incident_id in old:
-            with suppress(NotFound):  # another process was quicker
+            with suppress(NotFound):  # another process has deleted it
                 forget_incident(service, incident_id, "retention")
                 forgotten += 1
-            service.heartbeats.beat(UPKEEP)  # there can be very many
+            service.heartbeats.beat(UPKEEP)  # deleting can take long
         if len(old) < _AT_ONCE:
             log.info("%d incidents older than %d days were deleted", forgotten, service.settings.retention_days)
             return forgotten

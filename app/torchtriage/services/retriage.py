@@ -1,6 +1,6 @@
-"""Triages stored logs with today's knowledge: shows what would change, or changes it.
+"""Triages stored logs with the current knowledge, and shows or applies the changes.
 
-What today's knowledge says the same of is noted as it is seen, so that one that broke off goes on where it was.
+Incidents whose verdict stays the same are marked at once, so an interrupted retriage continues where it stopped.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from torchtriage.storage.pagination import number_of
 from torchtriage.storage.retriage_reads import TriagedIncident
 
 log = logging.getLogger(__name__)
-_AT_ONCE = 200  # incidents read at a time
-_TOGETHER, _BYTES = 20, 4 << 20  # incidents that a process is given at a time, and of how many bytes at most
-_AHEAD = 4  # such parts for each process, so that none waits for the database
+_AT_ONCE = 200  # incidents per read
+_TOGETHER, _BYTES = 20, 4 << 20  # maximum incidents, and maximum bytes, that a process gets at a time
+_AHEAD = 4  # queued parts per process, so that no process waits for the database
 
 _Part = list[TriagedIncident]
 _Answers = list[Triaged | TriageError | None]
@@ -36,31 +36,30 @@ _Answers = list[Triaged | TriageError | None]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What today's knowledge says otherwise of an incident; an entry is None where none names the cause.
+    """How the current verdict of an incident differs. An entry is None if no entry names the cause.
 
-    `after` is None where it can't be triaged now: `problem` says why, and it stays as it is. `cases` are those of the
-    entries that answered before and answer after: empty where none does, None where that is unknown.
+    `after` is None if the incident cannot be triaged now; then `problem` says why, and its verdict stays. `cases` are
+    the cases that answered before and answer now: empty if there is none, None if unknown.
     """
 
     incident_id: str
-    before: tuple[str, str | None]  # outcome, or failed, and entry
+    before: tuple[str, str | None]  # (outcome or "failed", entry)
     after: tuple[str, str | None] | None
     problem: str | None = None
     cases: tuple[str | None, str | None] = (None, None)
 
     @property
     def only_answer(self) -> bool:
-        """Whether the cause stays, and another case answers it."""
+        """Whether the cause is the same and only the answer's case differs."""
         return self.before == self.after and self.cases[0] != self.cases[1]
 
 
 class Retriage:
-    """One run over all incidents whose verdict is of other knowledge, or over those that are `chosen`.
+    """One pass over all incidents with a verdict of other knowledge, or over the `chosen` ones.
 
-    `looked_at`, `failed` and `changed` count while it runs; `found` are those of which knowledge says otherwise, and
-    `reanswered` counts those of them whose cause stays and that another case answers. Where it is unknown which case
-    answered, only one that somebody chose gets another verdict for its case. `on_progress` is called with `looked_at`
-    each time it has grown.
+    `looked_at`, `failed` and `changed` are counts so far. `found` are the ids of incidents whose verdict differs, and
+    `reanswered` counts those of them with the same cause and another case. If the case of an old verdict is unknown, it
+    counts as a difference only for chosen incidents. `on_progress` is called with `looked_at` after each incident.
     """
 
     def __init__(
@@ -79,19 +78,20 @@ class Retriage:
         self.stopped = False
 
     def stop(self) -> None:
-        """Has it end soon: what was done by then stays, and the next one goes on from there."""
+        """Stops soon. What is done stays, and the next retriage continues from there."""
         self.stopped = True
         self._fingerprint_upgrade.stop()
 
     def preview(self) -> Iterator[Difference]:
-        """Yields what would change, and what can't be triaged now. Raises StorageUnavailable."""
+        """Yields what would change, and what cannot be triaged now. Raises StorageUnavailable."""
         for kept, triaged in self._differing():
             yield _difference(kept, triaged)
 
     def change(self, by: str) -> Iterator[Difference]:
-        """The same, and keeps the new verdicts, with the ones before. Raises StorageUnavailable."""
+        """Yields the same as `preview`, and stores the new verdicts; the old ones stay in the history. Raises
+        StorageUnavailable."""
         whole = False
-        self._fingerprint_upgrade.run()  # else groups would be left by their incidents one by one
+        self._fingerprint_upgrade.run()  # otherwise incidents would leave their groups one by one
         try:
             for kept, triaged in self._differing():
                 if isinstance(triaged, Triaged):
@@ -99,13 +99,14 @@ class Retriage:
                 yield _difference(kept, triaged)
             whole = not self.stopped
         finally:
-            # Also of one that broke off: what it changed by then stays.
+            # also after an interruption, because its changes stay
             if self.changed:
                 self._write_down(by, whole)
 
     def _keep(self, kept: TriagedIncident, triaged: Triaged) -> None:
         summary = replace(triaged.summary, gpu_hours=gpu_hours_lost(kept.job, triaged.verdict))
-        # Each by itself: one that held the groups of several would lock them in another order than all others.
+        # One transaction per incident: one that locked the groups of several would lock them in another order than
+        # others do.
         with self._service.database.transaction(durable=False) as session:
             self.changed += verdicts.replace(session, kept.id, triaged.verdict, summary, datetime.now(UTC))
 
@@ -171,7 +172,7 @@ class Retriage:
 
 
 def parts_of(wanted: Iterator[TriagedIncident]) -> Iterator[_Part]:
-    """Yields them in parts; a large log is a part of its own, as it takes a process for long."""
+    """Yields the incidents in parts. A large log is a part of its own, because it occupies a process for long."""
     part: _Part = []
     total = 0
     for kept in wanted:

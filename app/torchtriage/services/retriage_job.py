@@ -1,7 +1,7 @@
-"""Retriage in the background of a service: first what today's knowledge would change, then, if somebody says so, that.
+"""Retriage in the background of a service: a preview first, then, if somebody confirms it, the change.
 
-One at a time for a database. Its progress is stored there, so that every server shows the same, and each can apply
-what another found.
+One runs at a time per database. Its progress is stored there, so that each server shows the same and can apply what
+another found.
 """
 
 from __future__ import annotations
@@ -23,28 +23,29 @@ from torchtriage.storage import retriage_job, retriage_reads
 from torchtriage.storage.database import StorageUnavailable
 from torchtriage.storage.retriage_job import Noted
 
-MOST_SHOWN = 200  # differences that are told one by one
-_PATIENCE = 5.0  # seconds that what is under way has when the service stops
-_NOTED = 2.0  # seconds between two notes of how far it is
-_GONE = timedelta(seconds=30)  # without a note, after which its process is taken for dead
+MOST_SHOWN = 200  # maximum differences that are listed one by one
+_PATIENCE = 5.0  # seconds that the current work may take after the service begins to stop
+_NOTED = 2.0  # seconds between two writes of the progress
+_GONE = timedelta(seconds=30)  # after this time without a write, the process counts as dead
 
 
 class Busy(BadInput):
-    """A retriage is under way."""
+    """A retriage is running."""
 
     status = 409
     code = "retriage_under_way"
 
 
 class Outdated(BadInput):
-    """The knowledge base is another one than when a preview was made."""
+    """The knowledge has changed since the preview."""
 
     status = 409
     code = "retriage_outdated"
 
 
 class Stage(StrEnum):
-    """looking → found → applying → applied, or broken. What was found is outdated once other knowledge is in use."""
+    """looking → found → applying → applied, or broken. A preview (found) becomes outdated when the
+    knowledge changes."""
 
     NONE = "none"
     LOOKING = "looking"
@@ -61,9 +62,11 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a retriage is. `found` counts the incidents of which it says otherwise now, `failed` those that could not
-    be triaged and stay; `differences` are the first of both. `reanswered` counts those found whose cause stays and that
-    another case answers. `ids` are those found, once all were looked at. `knowledge` names what it was looked at with.
+    """The progress of a retriage.
+
+    `found` counts the incidents whose verdict differs, `failed` those that could not be triaged and do not change;
+    `differences` lists the first of both. `reanswered` counts those found with the same cause and another case. `ids`
+    are those found, set when the preview is complete. `knowledge` is the version used.
     """
 
     stage: Stage = Stage.NONE
@@ -81,7 +84,7 @@ class Progress:
 
 
 class RetriageJobs:
-    """The retriages of a database, as one server of it sees and begins them."""
+    """Starts, shows and applies the retriages of a database. One object per server."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -94,35 +97,35 @@ class RetriageJobs:
 
     @property
     def older(self) -> int:
-        """How many incidents a look at all of them would begin with: their verdict is of other knowledge."""
+        """The number of incidents with a verdict of other knowledge, which a preview of all would triage."""
         with self._service.database.reading() as session:
             return retriage_reads.count_of_other_knowledge(session, self._service.knowledge_version)
 
     def start_preview(self, by: str, incident_ids: Sequence[str] = ()) -> None:
-        """Begins to look at these incidents, or at all whose verdict is of other knowledge. Raises Busy."""
+        """Starts a preview of these incidents, or of all with a verdict of other knowledge. Raises Busy."""
         self._begin(lambda _: self._looking(by, tuple(incident_ids)))
 
     def look_again(self, by: str) -> None:
-        """Begins to look at the incidents that were chosen last. Raises Busy, BadInput where none were."""
+        """Starts a preview of the incidents chosen last. Raises Busy, and BadInput if none were chosen."""
         self._begin(partial(self._looking_again, by))
 
     def apply(self, by: str) -> None:
-        """Begins to keep what was found. Raises Busy, Outdated, BadInput where nothing was."""
+        """Starts to apply the preview. Raises Busy, Outdated, and BadInput if there is none."""
         self._begin(partial(_applying, by))
 
     def discard(self) -> None:
-        """Forgets what was found. Raises Busy."""
+        """Deletes the preview. Raises Busy."""
         with self._service.database.transaction() as session:
             _not_busy(_progress(retriage_job.hold(session)))
             retriage_job.discard(session)
 
     def wait(self) -> None:
-        """Waits until what this server does has ended."""
+        """Waits until the retriage of this server has ended."""
         if self._doing is not None:
             self._doing.thread.join()
 
     def close(self) -> None:
-        """Ends what this server does, between two incidents, or within one that takes long."""
+        """Ends the retriage of this server after the current incident, or during one that takes long."""
         if self._doing is not None:
             self._doing.retriage.stop()
             self._doing.thread.join(_PATIENCE)
@@ -147,7 +150,7 @@ class RetriageJobs:
         return self._looking(by, before.chosen)
 
     def _told(self, noted: Noted | None) -> Progress:
-        """-> how far it is; what was found with other knowledge than that in use here is outdated."""
+        """Returns the progress. A preview with other knowledge than that in use here is outdated."""
         progress = _progress(noted)
         if progress.stage is Stage.FOUND and progress.knowledge != self._service.knowledge_version:
             return replace(progress, stage=Stage.OUTDATED)
@@ -155,7 +158,7 @@ class RetriageJobs:
 
 
 class _Doing:
-    """One look, or one change of what was found, in a thread of its own; a second one notes how far it is."""
+    """One preview, or one change, in its own thread. A second thread stores the progress."""
 
     def __init__(self, service: Service, run: str, progress: Progress) -> None:
         self._service, self._run, self._begun = service, run, progress
@@ -207,7 +210,8 @@ class _Doing:
         return replace(self._now(), stage=Stage.BROKEN, problem=problem)
 
     def _note(self, progress: Progress) -> None:
-        # Where the database is away the next note may get there; without one it is taken for dead, which is told too.
+        # If the database is unavailable, the next write may succeed. Without any write, the process counts as dead, and
+        # the page says so.
         with suppress(StorageUnavailable), self._service.database.transaction(durable=False) as session:
             retriage_job.note(session, _noted(self._run, progress))
 

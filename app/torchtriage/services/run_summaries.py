@@ -1,4 +1,4 @@
-"""Summaries of runs: what clients tell of runs is kept; what changed since a job worked comes out."""
+"""Summaries of runs: stores what clients report, and returns what changed since a job last worked."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from torchtriage.services.incidents import read_incident
 from torchtriage.services.service import Service
 from torchtriage.storage import run_summaries
 
-MOST_CHANGES = 3  # that are told
+MOST_CHANGES = 3  # maximum changes shown
 
 
 def keep_good_run(service: Service, job_name: str, cluster: str | None, job_id: str | None, told: RunSummary) -> None:
-    """Keeps what is told of a run that worked, without known kinds of secrets. It grades the decisions about earlier
+    """Stores the summary of a successful run, without known kinds of secrets. Grades the decisions about earlier
     attempts of its job."""
     now = datetime.now(UTC)
     with service.database.transaction() as session:
@@ -29,7 +29,8 @@ def keep_good_run(service: Service, job_name: str, cluster: str | None, job_id: 
 
 
 def keep_failed_run(service: Service, incident_id: str, job_id: str | None, told: RunSummary) -> Incident:
-    """Keeps what is told of an incident's run -> the incident. Raises NotFound; BadInput where it is another job's."""
+    """Stores the summary of an incident's run, and returns the incident. Raises NotFound, and BadInput if the incident
+    is of another job."""
     incident = read_incident(service, incident_id)
     if incident.job.job_id != job_id:
         raise BadInput("the incident is of another job")
@@ -40,8 +41,8 @@ def keep_failed_run(service: Service, incident_id: str, job_id: str | None, told
 
 
 def since_good(service: Service, incident: Incident) -> SinceGood | None:
-    """-> what changed since the last run of the same job name that worked; None where there is none or nothing is known
-    to differ. A run worked whose client said so, or whose log shows no failure."""
+    """Returns what changed since the last successful run with the same job name: one whose client said so, or whose log
+    shows no failure. None if there is no such run or no known difference."""
     name = incident.job.job_name
     if name is None or (incident.verdict is not None and incident.verdict.outcome == "healthy"):
         return None
@@ -64,7 +65,7 @@ def since_good(service: Service, incident: Incident) -> SinceGood | None:
 
 
 def _clean(told: RunSummary) -> RunSummary:
-    """-> the summary without known kinds of secrets, which are recognized as in a log: by what stands before them."""
+    """Returns the summary without known kinds of secrets. They are recognized by the text before them, as in a log."""
     job, versions, environment = (_clean_pairs(pairs) for pairs in (told.job, told.versions, told.environment))
     hosts, lines = _clean_lines(told.hosts), _clean_lines(told.lines)
     return RunSummary(job, versions, environment, hosts, told.phases, lines)
@@ -76,6 +77,6 @@ def _clean_pairs(pairs: dict[str, str]) -> dict[str, str]:
 
 
 def _clean_lines(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """-> the same texts, in their order, without known kinds of secrets."""
+    """Returns the same texts, in order, without known kinds of secrets."""
     block = "".join(text.replace("\n", " ").replace("\r", " ").replace("\0", "") + "\n" for text in texts)
     return tuple(b"".join(redacted([block.encode("utf-8", "replace")])).decode().split("\n")[:-1])

@@ -1,4 +1,4 @@
-"""Saved views of the list of incidents: everyone sees them; every change is written into the audit log."""
+"""Saved views of the incident list. Everyone sees them; every change is recorded in the audit log."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ LONGEST_NAME, LONGEST_QUERY = 80, 4000  # characters
 
 
 def list_views(service: Service) -> list[View]:
-    """-> all of them, by name."""
+    """Returns all views, sorted by name."""
     with service.database.reading() as session:
         return saved_views.listed(session)
 
 
 def save_view(service: Service, name: str, query: str, by: str) -> View:
-    """Keeps a view, instead of one of the same name. Raises BadInput where it has no name or is too long."""
+    """Stores a view; it replaces one with the same name. Raises BadInput if the name is missing or too long."""
     name, query = " ".join(cleaned(name).split()), cleaned(query)
     if not name or len(name) > LONGEST_NAME or len(query) > LONGEST_QUERY:
         raise BadInput(f"a view name has 1 to {LONGEST_NAME} characters")
@@ -35,7 +35,7 @@ def save_view(service: Service, name: str, query: str, by: str) -> View:
 
 
 def remove_view(service: Service, view_id: str, by: str) -> View:
-    """-> the view as it was; saving it again undoes this. Raises NotFound."""
+    """Deletes a view and returns it. Saving it again undoes this. Raises NotFound."""
     with service.database.transaction() as session:
         view = saved_views.remove(session, view_id)
         audit_log.add(session, Change(datetime.now(UTC), by, "remove", f"view {view.id}", {"before": _told(view)}))

@@ -1,4 +1,4 @@
-"""Everything that the service works with, opened from settings and closed in the end."""
+"""All parts of the service: opens them from the settings and closes them at the end."""
 
 from __future__ import annotations
 
@@ -39,46 +39,47 @@ from torchtriage.storage.triage_claims import Claimed
 from torchtriage.storage.verdicts import NewVerdict
 
 log = logging.getLogger(__name__)
-_PATIENCE = 10  # seconds that triages under way have when the service is asked to stop
-_GATHERING = 0.1  # seconds that a verdict waits for those of other triages under way, to be kept with them
-_CLAIMING = 0.02  # seconds that a triage about to begin waits for others that are, to be claimed with them
-_SILENT = 30  # seconds without a heartbeat of the queue's
+_PATIENCE = 10  # seconds that running triages may take after the service begins to stop
+_GATHERING = 0.1  # seconds that a verdict waits for other running triages, to be stored in one transaction with theirs
+_CLAIMING = 0.02  # seconds that a new triage waits for others that begin, to be claimed in one transaction with them
+_SILENT = 30  # maximum seconds without a heartbeat of the queue
 
 
 class Queue(Protocol):
-    """What needs triage, by id."""
+    """The incidents that wait for triage, by id."""
 
     def put(self, session: Session, waiting: Sequence[tuple[str, int]]) -> None:
-        """Once the session's transaction is committed, the ids are in the queue, each with the bytes of its log."""
+        """Queues these ids when the session's transaction is committed. Each comes with the size of its log
+        in bytes."""
         ...
 
     def find(self, incident_id: str) -> Future[None] | None:
-        """-> what ends when the work on this id has; None where there is nothing to wait for."""
+        """Returns a future that ends when this id's triage has ended, or None if there is nothing to wait for."""
         ...
 
     def start(self) -> None:
-        """Begins to work it."""
+        """Starts working through the queue."""
         ...
 
     def release(self, incident_id: str) -> None:
-        """Called by the work on this id where all that is left is to keep what it found: another can begin."""
+        """Called by this id's triage when only its result is left to store, so that another triage can begin."""
         ...
 
     def is_dead(self) -> bool:
-        """-> whether nothing works it here though it was started and nobody stopped it."""
+        """Returns whether the queue was started and not stopped, but no longer works."""
         ...
 
     def stop(self) -> None:
-        """Lets what is being worked on end."""
+        """Waits for the running triages to end."""
         ...
 
 
 @dataclass(slots=True, eq=False)
 class Service:
-    """What the functions of torchtriage.services are given first. Only `knowledge` and `folders` ever change, together,
-    when entries that people wrote here come into use or go (services.learned_knowledge).
+    """The first argument of the functions in torchtriage.services. Only `knowledge` and `folders` ever change, and
+    always together: when packs or approved entries are added or removed (services.learned_knowledge).
 
-    `settled` is set once it is known which groups of older knowledge go on under which fingerprints of today's.
+    `settled` is set when all group fingerprints are checked with the current knowledge.
     """
 
     settings: Settings
@@ -101,15 +102,15 @@ class Service:
 
     @property
     def knowledge_version(self) -> str:
-        """What tells verdicts of today's engine and knowledge from older ones."""
+        """The version of engine and knowledge, by which current verdicts are recognized."""
         return verdicts.knowledge_version(VERSION, self.knowledge.digest)
 
 
 def open_service(settings: Settings, work: Callable[[Service, str], None], working: bool = True) -> Service:
-    """-> a service that is ready: database migrated, knowledge loaded, what a crash left put back into the queue.
+    """Returns a service that is ready: database migrated, knowledge loaded, incidents that a crash left queued again.
 
-    `work` triages one incident; where `working` is False, what waits is left to another process.
-    Raises SettingError, KnowledgeError, StorageUnavailable, WrongVersion.
+    `work` triages one incident. If `working` is False, another process works through the queue. Raises SettingError,
+    KnowledgeError, StorageUnavailable and WrongVersion.
     """
     for folder in settings.knowledge_dirs:
         if not folder.is_dir():
@@ -127,12 +128,13 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
     sound = load_with_learned(settings, database, load)
     knowledge = sound.knowledge
     triager = InProcesses(settings, knowledge) if settings.workers else InProcess(settings, knowledge)
-    # The queue needs the service it works for, so the work looks the service up when it is called.
+    # The queue needs the service and the service needs the queue, so the work looks the service up when it is called.
     holder: list[Service] = []
     heartbeats = Heartbeats()
     queue = _queue(settings, database, lambda incident_id: work(holder[0], incident_id), heartbeats)
     known_folders = KnowledgeFolders(sound.folders, knowledge, sound)
-    # For half of those under way where they have a thread until it is kept: the others keep the engines busy meanwhile.
+    # On SQLite each verdict occupies a thread until it is stored. Storing half of the running triages at once keeps the
+    # engines busy with the others.
     verdict_commits = GroupCommit[NewVerdict, bool](_GATHERING, 0.5 if database.is_sqlite else 1)
     service = Service(
         settings, database, blobs, knowledge, known_folders, triager, queue, channels, policy, links,
@@ -147,19 +149,19 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
         put_what_waits(service)
         threading.Thread(target=_warm, args=(triager,), name="warming", daemon=True).start()
         queue.start()
-        if not database.is_sqlite:  # there the queue is a list, and nothing goes round
+        if not database.is_sqlite:  # SQLite's queue is a list in memory, without a loop
             heartbeats.expect(QUEUE, _SILENT)
     return service
 
 
 def close_service(service: Service) -> None:
-    """Closes everything; a triage that does not end soon is handed back, for another process or the next start."""
+    """Closes all parts. A triage that does not end soon is given back, for another process or the next start."""
     patience = threading.Timer(_PATIENCE, service.triager.interrupt)
     patience.start()
     service.upload_commits.close()
     service.queue.stop()
     for commits in (service.claim_commits, service.verdict_commits):
-        commits.close(wait=False)  # for what did not end in time
+        commits.close(wait=False)  # for those that did not end in time
     patience.cancel()
     service.triager.close()
     service.database.close()
@@ -167,7 +169,7 @@ def close_service(service: Service) -> None:
 
 
 def put_what_waits(service: Service) -> None:
-    """Puts what needs triage and is not in the queue into it: after a crash, and after the storage was away.
+    """Queues incidents that need triage and are not in the queue, as after a crash or an outage of the storage.
 
     Raises StorageUnavailable.
     """
@@ -179,19 +181,19 @@ def put_what_waits(service: Service) -> None:
 
 
 def _warm(triager: Triager) -> None:
-    """Does what the first log would wait for."""
+    """Prepares what the first log would otherwise wait for."""
     for _ in redacted([b"\n"]):
         pass
     triager.warm()
 
 
 def _queue(settings: Settings, database: Database, work: Callable[[str], None], heartbeats: Heartbeats) -> Queue:
-    # More than engines, so that none of those idles while threads keep what they found, some together.
+    # More threads than engines, so that no engine is idle while threads store their results, some together.
     threads = 4 * settings.workers or 2
     if database.is_sqlite:
         return MemoryQueue(partial(_tried, work), threads)
     from torchtriage.queue.postgres_queue import (
-        PostgresQueue,  # here, as it takes a while and a laptop does not need it
+        PostgresQueue,  # imported here because it is slow and not needed on a laptop
     )
 
     def ended(incident_ids: list[str]) -> list[str]:
@@ -206,5 +208,5 @@ def _tried(work: Callable[[str], None], incident_id: str) -> None:
         work(incident_id)
     except TriageError as error:
         log.warning("incident %s waits for another attempt: %s", incident_id, error.message)
-    except Exception:  # one that breaks is found by `put_what_waits`, and must not be silent until then
+    except Exception:  # `put_what_waits` queues it again; log it, so that the error is seen
         log.exception("incident %s waits for another attempt: it failed", incident_id)

@@ -22,7 +22,7 @@ _PASSWORD = lazy_regex(r"(://[^/@:]*:)[^/@]*@")
 
 @dataclass(frozen=True, slots=True)
 class SetOption:
-    """An option under its variable's name; `value` is None for a secret that is set, `changed` whether it is not the
+    """A setting by its variable's name. `value` is None for a secret that is set; `changed`: it differs from the
     default."""
 
     variable: str
@@ -33,8 +33,8 @@ class SetOption:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A folder of entries, and how many of those in use are from it. `pack` is the name and version of the pack that it
-    is, or empty."""
+    """A folder of entries, and the number of its entries that are in use. `pack` is the name and version of its pack,
+    or empty."""
 
     folder: Path
     built_in: bool
@@ -44,8 +44,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """`waiting` is how many incidents have no final state; `left_out` says what is wrong with the
-    files of packs that do not load."""
+    """`waiting` is the number of incidents without a final state. `left_out` has the problems of pack files that cannot
+    be loaded."""
 
     version: str
     engine: str
@@ -73,8 +73,8 @@ def about(service: Service) -> About:
 
 
 def folder_of(service: Service, entry: Entry) -> Path | None:
-    """-> the folder whose file an entry is from; None where it has been taken away since. Of entries of one id the last
-    folder's is in use."""
+    """Returns the folder of an entry's file, or None if the file was deleted. If several folders have the same id, the
+    last one is in use."""
     return next((folder for folder in reversed(service.folders.paths) if (folder / entry.file).exists()), None)
 
 

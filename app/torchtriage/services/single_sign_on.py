@@ -1,4 +1,4 @@
-"""What a login with an OpenID Connect provider consists of and how it fails, for who has no such provider too."""
+"""The data and errors of a login with an OpenID Connect provider. Needs no extra."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from torchtriage.errors import BadInput, TriageError
 
 
 class LoginRefused(BadInput):
-    """The provider, or what it sent, does not let this person in."""
+    """The provider or its response does not allow this login."""
 
     status = 403
     code = "login_refused"
 
 
 class ProviderUnavailable(TriageError):
-    """The provider does not answer, or not as OpenID Connect says."""
+    """The provider does not answer, or its answer is not valid OpenID Connect."""
 
     status = 503
     code = "provider_unavailable"
@@ -23,7 +23,7 @@ class ProviderUnavailable(TriageError):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A login under way: secrets that only the browser that began it knows."""
+    """A login in progress: secrets that only the browser that began it knows."""
 
     state: str
     nonce: str

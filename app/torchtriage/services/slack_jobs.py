@@ -1,6 +1,6 @@
-"""What the outbox does for Slack: takes in logs that somebody submitted there, and answers them.
+"""The outbox's work for Slack: accepts logs that people submitted there, and answers them.
 
-Each function does an item's work and returns what must be kept with its end. They raise Undelivered and NotFound.
+Each function handles one item and returns a function that stores the result. They raise Undelivered and NotFound.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from torchtriage.storage import outbox
 from torchtriage.storage.outbox import Wanted
 
 TAKE, ANSWER, REPLY = "slack log", "slack answer", "slack reply"
-CHANNEL = "slack"  # of the items; none of the settings' channels is held up by them
-_SECONDS = 240  # for all files of a message
-_LARGEST = 1 << 30  # bytes; Slack itself takes no larger file
+CHANNEL = "slack"  # of the outbox items; not a channel of the settings, so these items block none
+_SECONDS = 240  # time limit for all files of a message
+_LARGEST = 1 << 30  # bytes; Slack does not accept larger files
 _LOGS = lazy_regex(r"\.(log|out|err|txt|gz|zst|tgz|tar|zip|jsonl?|csv|\d+)$", re.IGNORECASE)
-# Where the bot can't write; there may be another way.
+# errors after which the bot tries another place
 _ELSEWHERE = {"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "no_permission"}
 
 Keep = Callable[[Session], Any]
@@ -43,7 +43,7 @@ Keep = Callable[[Session], Any]
 
 @dataclass(frozen=True, slots=True)
 class ReplyTarget:
-    """Where an answer goes: the thread, else the address that Slack gave for it, else to the person."""
+    """Where an answer goes: to the thread, or else to Slack's response URL, or else to the person."""
 
     channel: str = ""
     thread: str = ""
@@ -53,7 +53,8 @@ class ReplyTarget:
 
 @dataclass(frozen=True, slots=True)
 class SubmittedLog:
-    """What somebody submitted. `dropped`: a file that was shared with no word to us, so that only logs are taken."""
+    """What somebody submitted. `dropped`: a file was shared without mentioning the bot, so it is accepted only if it is
+    a log."""
 
     user: str
     channel_name: str
@@ -65,7 +66,7 @@ class SubmittedLog:
 
 
 def take(service: Service, item: OutboxItem) -> Keep:
-    """Takes a log in, as any other incident; its answer waits for the verdict."""
+    """Accepts a log like any other incident. The answer waits for the verdict."""
     given = from_json_form(SubmittedLog, item.detail)
     where = given.where
     try:
@@ -86,8 +87,9 @@ def take(service: Service, item: OutboxItem) -> Keep:
 
 
 def answer(service: Service, item: OutboxItem) -> Keep:
-    """Answers the sender of a log with its verdict."""
-    from torchtriage.chat.slack_blocks import message  # here, as the outbox works without the extra `slack`
+    """Sends the verdict to the person who submitted the log."""
+    # imported here, because the outbox also works without the extra `slack`
+    from torchtriage.chat.slack_blocks import message
 
     if item.incident is None:
         raise Undelivered("the incident was deleted")
@@ -99,8 +101,8 @@ def answer(service: Service, item: OutboxItem) -> Keep:
 
 
 def reply(service: Service, item: OutboxItem) -> Keep:
-    """Says something to one person."""
-    from torchtriage.chat.slack_blocks import note  # as above
+    """Sends a text to one person."""
+    from torchtriage.chat.slack_blocks import note  # imported here, see above
 
     _post(service, from_json_form(ReplyTarget, item.detail["where"]), note(item.detail["text"]), open_to_all=False)
     return _nothing
@@ -120,7 +122,7 @@ def _replying(key: str, where: ReplyTarget, text: str) -> Keep:
 
 
 def _answering(key: str, where: ReplyTarget, incident: str) -> Keep:
-    # Two messages can report the same file; in a thread it is answered once.
+    # Two messages can share the same file; in one thread it is answered once.
     place = f"{incident} {where.channel} {where.thread}" if where.thread else key
     wanted = Wanted(f"slack answer {place}", ANSWER, CHANNEL, incident, detail={"where": fields_form(where)})
     return lambda session: outbox.put_for_verdict(session, wanted, datetime.now(UTC))
@@ -129,7 +131,7 @@ def _answering(key: str, where: ReplyTarget, incident: str) -> Keep:
 def _post(service: Service, where: ReplyTarget, payload: dict[str, Any], open_to_all: bool) -> None:
     slack = service.channels.slack
     problem: Undelivered | None = None
-    # What is for one person only does not go into a thread for all.
+    # A message for one person must not be posted in a thread.
     if slack and where.thread and open_to_all:
         problem = _said(slack, {"channel": where.channel, "thread_ts": where.thread, **payload})
         if problem is None:
@@ -150,7 +152,7 @@ def _post(service: Service, where: ReplyTarget, payload: dict[str, Any], open_to
 
 
 def _said(slack: SlackApi, payload: dict[str, Any]) -> Undelivered | None:
-    """-> why it could not be said there, where another place may do."""
+    """Posts a message. Returns the error if another place may work, else None."""
     try:
         slack.call("chat.postMessage", {"unfurl_links": False, **payload})
     except Undelivered as problem:
@@ -162,7 +164,7 @@ def _said(slack: SlackApi, payload: dict[str, Any]) -> Undelivered | None:
 
 @dataclass(frozen=True, slots=True)
 class _SharedFile:
-    """A file that somebody shared; `thread` is where, and `sent_by_bot` whether no person did, or it is gone."""
+    """A file that somebody shared, and its `thread`. `sent_by_bot`: a bot shared it, or the file was deleted."""
 
     name: str
     bytes: int
@@ -178,7 +180,7 @@ class _SharedFile:
 
 
 def _file(service: Service, file: str, channel: str) -> _SharedFile:
-    """-> what Slack says about a file. Raises Undelivered."""
+    """Reads the metadata of a file from Slack. Raises Undelivered."""
     slack = service.channels.slack
     if slack is None:
         raise Undelivered("files need a bot token (TRIAGE_SLACK_BOT_TOKEN)")
@@ -197,7 +199,7 @@ def _file(service: Service, file: str, channel: str) -> _SharedFile:
 
 
 def _uploads(service: Service, text: str, files: list[_SharedFile]) -> Iterator[Upload]:
-    """Yields the logs; each must be read before the next. Raises Undelivered."""
+    """Yields the logs. Read each to its end before taking the next. Raises Undelivered."""
     if text.strip():
         yield Upload("log", iter([text.encode("utf-8", "replace") + b"\n"]))
     deadline = time.monotonic() + _SECONDS

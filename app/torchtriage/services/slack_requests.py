@@ -1,6 +1,6 @@
-"""Slack in: what Slack sends, its signature already checked, becomes work in the outbox, and a first answer at once.
+"""Requests from Slack, with the signature already checked: queues work in the outbox and returns a first answer.
 
-All of it is quick, as Slack waits for three seconds; what was put into the outbox survives whatever happens then.
+All of it is fast, because Slack waits three seconds. Queued work survives a crash.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from torchtriage.services.slack_jobs import CHANNEL, TAKE, ReplyTarget, Submitte
 from torchtriage.storage import outbox, slack_state
 from torchtriage.storage.outbox import Wanted
 
-SHORTCUT = "triage_this"  # on a message
+SHORTCUT = "triage_this"  # the message shortcut's id
 MUTED_FOR = timedelta(days=7)
-_FORM_SECONDS = 2.5  # Slack's ticket for a form is good for three
+_FORM_SECONDS = 2.5  # Slack's trigger id for a form expires after three seconds
 _LONGEST = 200_000  # characters of a message
 
 Answer = dict[str, Any] | None
 
 
 def command(service: Service, key: str, given: dict[str, str]) -> Answer:
-    """`/triage LOG`, or a form without one -> what the person sees at once. Raises BadInput."""
+    """`/triage LOG`, or without a log a form. Returns what the person sees at once. Raises BadInput."""
     lang, base = language(service), service.settings.base_url
     asked = Command.of(given)
     where = ReplyTarget(asked.channel_id, "", asked.response_url, asked.user_id)
@@ -52,7 +52,7 @@ def command(service: Service, key: str, given: dict[str, str]) -> Answer:
 
 
 def interaction(service: Service, key: str, payload: dict[str, Any]) -> Answer:
-    """A button, a shortcut or a form -> what Slack is told at once, or None. Raises BadInput."""
+    """A button, a shortcut or a form. Returns the answer to Slack, or None. Raises BadInput."""
     kinds: dict[str, Callable[[Service, str, Interaction], Answer]] = {
         "message_action": _shortcut,
         "shortcut": _global_shortcut,
@@ -64,7 +64,7 @@ def interaction(service: Service, key: str, payload: dict[str, Any]) -> Answer:
 
 
 def event(service: Service, key: str, payload: dict[str, Any]) -> Answer:
-    """A file was shared, or somebody spoke to the bot; the same event twice is one. Raises BadInput."""
+    """A shared file, or a message to the bot. The same event is handled once. Raises BadInput."""
     told = Delivery.of(payload)
     if payload.get("type") == "url_verification":
         return {"challenge": told.challenge}
@@ -72,7 +72,7 @@ def event(service: Service, key: str, payload: dict[str, Any]) -> Answer:
     if kind not in ("file_shared", "app_mention"):
         return None
     happened = Event.of(payload["event"])
-    if told.event_id:  # sent again it is signed again
+    if told.event_id:  # Slack signs each retry separately, so the signature cannot be the key
         key = f"slack event {told.event_id}"
     user, channel = happened.user_id or happened.user, happened.channel_id or happened.channel
     if happened.bot_id or user in {known.user_id for known in told.authorizations if known.is_bot}:
@@ -127,7 +127,7 @@ def _button(service: Service, key: str, sent: Interaction) -> Answer:
 
 
 def _do(service: Service, action: str, about: str, by: str) -> str | None:
-    """Does what a button says -> what is said about it. Raises NotFound."""
+    """Does what a button says, and returns the text of the answer. Raises NotFound."""
     lang = language(service)
     if action in ("mute", "resolve"):
         change = GroupChange(mute=MUTED_FOR) if action == "mute" else GroupChange(status=GroupStatus.RESOLVED)
@@ -137,11 +137,11 @@ def _do(service: Service, action: str, about: str, by: str) -> str | None:
         case "right" | "wrong":
             incidents.give_feedback(service, about, Feedback(action, by, datetime.now(UTC)))
             return word(lang, f"done_{action}", url=f"{service.settings.base_url}/incidents/{about}")
-    return None  # a link that opens a page
+    return None  # the button is a link to a page
 
 
 def _put_message(service: Service, key: str, said: Message, given: SubmittedLog) -> None:
-    """Takes in what a message holds: its files with its code blocks, or else its text."""
+    """Accepts the content of a message: its files and code blocks, or else its text."""
     files = tuple(file.id for file in said.files if file.id)
     log = log_in(said.text) if not files or "```" in said.text else ""
     helping = log.lower() == "help"
@@ -159,7 +159,7 @@ def _put_message(service: Service, key: str, said: Message, given: SubmittedLog)
 
 
 def _put(service: Service, key: str, given: SubmittedLog) -> None:
-    """In one transaction with the note that it came, so that it is worked once and not lost."""
+    """Queues the log and records the request in one transaction, so that it is handled exactly once."""
     now = datetime.now(UTC)
     text = given.text[:_LONGEST].encode("utf-8", "replace")
     clean = b"".join(without_spelled_secrets(redacted([text]))).decode("utf-8", "replace")
@@ -182,6 +182,7 @@ def _open_form(service: Service, ticket: str, where: ReplyTarget, name: str) -> 
 
 
 def _only_you(text: str) -> dict[str, Any]:
-    from torchtriage.chat.slack_blocks import note  # here, as the routes are there without the extra `slack`
+    # imported here, because these routes also exist without the extra `slack`
+    from torchtriage.chat.slack_blocks import note
 
     return {"response_type": "ephemeral", **note(text)}

@@ -1,4 +1,4 @@
-"""Counts what failed: by host, and over time."""
+"""Counts failures by host and over time."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from torchtriage.storage.pagination import Page
 
 
 def count(service: Service, wanted: StatsFilter, by: str, bucket: Bucket, cursor: str | None = None) -> Page[Stat]:
-    """-> incidents and GPU hours lost for each time and value of `by`, the oldest first, as many whole days as an
-    answer takes. Raises BadCursor."""
+    """Returns incidents and GPU hours lost per time bucket and value of `by`, oldest first. A page has as many whole
+    days as fit. Raises BadCursor."""
     with service.database.reading() as session:
         return stats.counted(session, wanted, by, bucket, cursor)
 
 
 def hosts(service: Service, wanted: StatsFilter, limit: int) -> list[HostRecord]:
-    """-> hosts on which runs failed first; those that failed for reasons of their own most often come first."""
+    """Returns hosts on which runs failed first, most failures of the host itself first."""
     with service.database.reading() as session:
         return stored.hosts(session, wanted, limit)
 
 
 def host_days(service: Service, name: str, days: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """-> on each of some days (UTC), which follow one another: the failures of the host itself, and the others."""
+    """Returns, for consecutive days (UTC), the number of failures of the host itself and of others."""
     with service.database.reading() as session:
         found = stored.by_day(session, name, date.fromisoformat(days[0]), date.fromisoformat(days[-1]))
     both = [found.get(day, (0, 0)) for day in days]
@@ -37,7 +37,7 @@ def host_days(service: Service, name: str, days: Sequence[str]) -> dict[str, tup
 
 
 def host(service: Service, name: str) -> HostRecord:
-    """-> one host, over all time. Raises NotFound where nothing failed on it."""
+    """Returns one host, over all time. Raises NotFound if nothing failed on it."""
     with service.database.reading() as session:
         found = None if NUL in name else stored.host(session, StatsFilter(), name)
     if found is None:

@@ -1,4 +1,4 @@
-"""The stored logs and the rows that name them: which are damaged or missing, and which no incident names any more."""
+"""Compares stored logs with the rows that name them: finds logs that are damaged or missing, or without an incident."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from torchtriage.storage.database import Database
 
 log = logging.getLogger(__name__)
 _READ_AT_ONCE = 100
-_REMOVED_AT_ONCE = 10  # as nobody can accept a log of the same folder meanwhile
-_AGE = timedelta(days=1)  # a younger one may be of an upload under way, which would have to write it again
-_SHARE, _FEW = 0.25, 20  # where more than these would go, the database may not be that of these logs
+_REMOVED_AT_ONCE = 10  # few, because nobody can accept a log of the same folder meanwhile
+_AGE = timedelta(days=1)  # a younger log may belong to a running upload, which would have to write it again
+_SHARE, _FEW = 0.25, 20  # if more than this would be removed, the database may not belong to these logs
 
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """A stored log that can't be read as it was written, why, and the incidents that have it."""
+    """A stored log that is damaged or missing, the reason, and its incidents."""
 
     sha256: str
     why: str
@@ -32,9 +32,9 @@ class Bad:
 
 
 def check(database: Database, blobs: BlobStore) -> Iterator[Bad | None]:
-    """Reads every log that an incident names, and yields for each what is wrong with it, or None.
+    """Reads every log that an incident names. Yields its problem, or None if there is none.
 
-    Raises StorageUnavailable where none of many can be read.
+    Raises StorageUnavailable if a whole batch cannot be read.
     """
     last = ""
     while True:
@@ -49,13 +49,14 @@ def check(database: Database, blobs: BlobStore) -> Iterator[Bad | None]:
             raise away[0]
         for digest, found in zip(digests, problems, strict=True):
             having = _incidents_of(database, digest) if found else ()
-            yield Bad(digest, found.message, having) if found and having else None  # none: forgotten meanwhile
+            # without incidents, the log was deleted meanwhile
+            yield Bad(digest, found.message, having) if found and having else None
 
 
 def remove_unused(service: Service, digests: Sequence[str]) -> int:
-    """Removes those of these logs that no incident names -> how many. Raises StorageUnavailable."""
+    """Removes those of these logs that no incident names, and returns how many. Raises StorageUnavailable."""
     with service.database.transaction(durable=False) as session:
-        # Nobody may count on a file that is about to go: who accepts the same one now waits, and writes it once more.
+        # Whoever accepts the same file now waits for this lock, and then writes the file again.
         incidents.lock_files(session, digests)
         unused = incidents.unused(session, digests)
         for digest in unused:
@@ -64,7 +65,7 @@ def remove_unused(service: Service, digests: Sequence[str]) -> int:
 
 
 def unnamed(service: Service, now: datetime | None = None) -> tuple[list[str], int]:
-    """-> the stored logs that no incident names and no upload can still need, and how many there are in all.
+    """Returns the stored logs that no incident names and no upload can still need, and the number of all logs.
 
     Raises StorageUnavailable.
     """
@@ -80,27 +81,28 @@ def unnamed(service: Service, now: datetime | None = None) -> tuple[list[str], i
 
 
 def sweep(service: Service, now: datetime | None = None) -> int:
-    """Removes the stored logs that no incident names -> how many: what is left of a log whose row could not be kept, or
-    that could not be removed with its row.
+    """Removes stored logs that no incident names, and returns how many. They remain if a row could not be stored, or a
+    log could not be deleted with its row.
 
-    Where they are too large a part of all logs it removes none, and says so. Raises StorageUnavailable.
+    If they are too large a part of all logs, removes none and logs an error. Raises StorageUnavailable.
     """
     found, total = unnamed(service, now)
     if len(found) > max(_FEW, _SHARE * total):
         why = f"{len(found)} of {total} stored logs belong to no incident of this database"
         service.counters.hold_back("logs", len(found), why)
-        log.error("no stored log is removed: %s; `torchtriage db sweep --yes` removes them", why)
+        log.error("sweep removes no stored log: %s; `torchtriage db sweep --yes` removes them", why)
         return 0
     service.counters.hold_back("logs")
     return remove(service, found)
 
 
 def remove(service: Service, found: list[str]) -> int:
-    """Removes logs that `unnamed` told -> how many no incident names still. Raises StorageUnavailable."""
+    """Removes logs that `unnamed` returned, except those that an incident names by now. Returns how many. Raises
+    StorageUnavailable."""
     parts = (found[at : at + _REMOVED_AT_ONCE] for at in range(0, len(found), _REMOVED_AT_ONCE))
     removed = sum(remove_unused(service, part) for part in parts)
     if removed:
-        log.info("%d stored logs that no incident named are removed", removed)
+        log.info("removed %d stored logs without an incident", removed)
     return removed
 
 

@@ -1,4 +1,4 @@
-"""Makes and checks tokens; a secret is shown once and kept only as its digest."""
+"""Creates and checks tokens. A secret is shown once; only its digest is stored."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from torchtriage.storage.database import Database
 from torchtriage.storage.pagination import Page
 
 LONGEST_NAME = 100  # characters
-MOST_SESSIONS = 50  # of one token, or of one person whom a provider lets in
-_AT_ONCE = 200  # changes read at a time
-_PREFIX = "tt_"  # makes a leaked one known to scanners, and to our own redaction
+MOST_SESSIONS = 50  # per token, or per person who logs in with a provider
+_AT_ONCE = 200  # changes per read
+_PREFIX = "tt_"  # lets secret scanners, and our own redaction, recognize a leaked token
 
 
 def create(
     database: Database, name: str, scopes: Collection[Scope], lifetime: timedelta | None, by: str
 ) -> tuple[str, Token]:
-    """-> (the secret, the token). Raises BadInput for a name that is none, StorageUnavailable."""
+    """Returns (secret, token). Raises BadInput if the name is empty or too long, and StorageUnavailable."""
     now, name = datetime.now(UTC), " ".join(cleaned(name).split())
     if not name or len(name) > LONGEST_NAME:
         raise BadInput(f"a token name has 1 to {LONGEST_NAME} characters")
@@ -34,8 +34,8 @@ def create(
 
 
 def begin_session(database: Database, caller: Caller, lifetime: timedelta) -> tuple[str, Token]:
-    """-> (the secret, the token) of a login of the page, which may what the caller may and ends with that one's token.
-    It ends the oldest of the caller's where these are too many.
+    """Returns (secret, token) of a login on the page. It has the caller's scopes and ends with the caller's token. If
+    the caller has too many logins, the oldest end.
 
     Raises StorageUnavailable.
     """
@@ -45,11 +45,11 @@ def begin_session(database: Database, caller: Caller, lifetime: timedelta) -> tu
 
 
 def caller_of(database: Database, secret: str, sessions: bool = True) -> Caller | None:
-    """-> whom a secret stands for, if it is one that is valid now; without `sessions` one of a token that was made.
+    """Returns the caller of a valid secret, or None. Without `sessions`, secrets of logins on the page are not valid.
 
     Raises StorageUnavailable.
     """
-    # The digest is what is looked up, so how long that takes tells nothing about the secret.
+    # The digest is looked up, so the time it takes reveals nothing about the secret.
     digest, now = _digest(secret), datetime.now(UTC)
     with database.reading() as session:
         token = tokens.valid(session, digest, now)
@@ -62,13 +62,13 @@ def caller_of(database: Database, secret: str, sessions: bool = True) -> Caller 
 
 
 def listed(database: Database, sessions: bool = False) -> list[Token]:
-    """-> all tokens, or all sessions of the page instead; the latest first."""
+    """Returns all tokens, or with `sessions` all logins on the page; newest first."""
     with database.reading() as session:
         return tokens.listed(session, sessions)
 
 
 def revoke(database: Database, token_id: str, by: str) -> Token:
-    """-> the token, which lets nobody in any more, nor do the sessions begun with it. Raises NotFound."""
+    """Revokes a token and the logins made with it, and returns it. Raises NotFound."""
     now = datetime.now(UTC)
     with database.transaction() as session:
         token, new = tokens.revoke(session, token_id, now)
@@ -78,7 +78,7 @@ def revoke(database: Database, token_id: str, by: str) -> Token:
 
 
 def end_session(database: Database, secret: str) -> None:
-    """Makes the secret of a login worthless; one that is worthless already is no error."""
+    """Ends a login. Does nothing if it has ended already."""
     now = datetime.now(UTC)
     with database.transaction() as session:
         token = tokens.valid(session, _digest(secret), now)
@@ -90,13 +90,14 @@ def end_session(database: Database, secret: str) -> None:
 def changes(
     database: Database, subject: str | None, limit: int, cursor: str | None = None, by: str | None = None
 ) -> Page[Change]:
-    """-> the audit log of a subject, as in `group 7`, of somebody, or of all; the latest first. Raises BadCursor."""
+    """Returns a page of the audit log, newest first: of a subject such as `group 7`, of a person, or of all. Raises
+    BadCursor."""
     with database.reading() as session:
         return audit_log.listed(session, subject, limit, cursor, by)
 
 
 def every_change(database: Database, subject: str | None = None, by: str | None = None) -> Iterator[Change]:
-    """Yields the same, one after another, however many there are. Raises StorageUnavailable."""
+    """Yields all changes of the same selection. Raises StorageUnavailable."""
     cursor: str | None = None
     while True:
         page = changes(database, subject, _AT_ONCE, cursor, by)
@@ -118,7 +119,7 @@ def _make(database: Database, token: Token, by: str, action: str) -> tuple[str, 
 
 
 def _told(token: Token) -> dict[str, Any]:
-    """-> what the audit log says about a token."""
+    """Returns what the audit log records about a token."""
     told = {"name": token.name, "scopes": sorted(token.scopes), "expires_at": iso(token.expires_at)}
     return told | ({"token": token.begun_with} if token.session else {})
 

@@ -1,8 +1,8 @@
-"""Triages an archive of any number of logs: for each shard of it a file of verdicts, one JSON object a line.
+"""Triages an archive of any number of logs. Each shard becomes a file of verdicts, one JSON object per line.
 
-A shard is some logs that follow one another in the archive. Its file's name tells where it begins, and which contents
-and which knowledge its verdicts are of. So the names that are there are the checkpoint: what has its name is done, and
-what was interrupted, or changed since, has it not.
+A shard is a group of consecutive logs. Its file's name identifies its first log, its contents and the knowledge. So the
+file names are the checkpoint: a shard is done if its file exists, and a shard that was interrupted or has changed has
+no file.
 """
 
 from __future__ import annotations
@@ -34,27 +34,28 @@ from torchtriage.storage.log_archive import Archive, ArchivedLog
 
 Lost = tuple[type[BaseException], ...]
 
-_NAME = 16  # characters of a digest: few enough for a name, enough for 10^9 shards
+_NAME = 16  # characters of a digest: short enough for a name, long enough for 10^9 shards
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What every shard of a run has in common, as addresses and folders, so that it can travel."""
+    """The options that all shards of a run share. Only texts, numbers and paths, so other processes can
+    receive them."""
 
     source: str
     target: str
     knowledge_dirs: tuple[Path, ...] = ()
     lang: Language = "en"
-    most_bytes: int | None = None  # of one log, unpacked
-    memory: int = 2**30  # bytes that the processes which work on it may take
-    match: str = "*"  # which keys are logs
-    shard: int = 200  # logs
+    most_bytes: int | None = None  # maximum bytes of one unpacked log
+    memory: int = 2**30  # bytes that all processes together may use
+    match: str = "*"  # keys of logs match this pattern
+    shard: int = 200  # logs per shard
     redacting: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Logs that are triaged together; `name` is its file's."""
+    """Logs that are triaged together; `name` is the name of their file."""
 
     name: str
     logs: tuple[ArchivedLog, ...]
@@ -62,7 +63,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class LogResult:
-    """What a shard's file says about one log: its verdict, or why there is none."""
+    """One log's line in a shard's file: its verdict, or why there is none."""
 
     key: str
     etag: str
@@ -78,7 +79,7 @@ class LogResult:
 
     @property
     def kind(self) -> str:
-        """The entry, else the outcome, else the code of the error."""
+        """The entry, or else the outcome, or else the code of the error."""
         if self.verdict is None:
             return f"error: {self.error.code if self.error else None}"
         root = self.verdict.root_cause
@@ -91,7 +92,7 @@ class LogResult:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no verdict, as the API says it of an error."""
+    """Why there is no verdict, in the form of the API's errors."""
 
     code: str
     message: str
@@ -100,7 +101,7 @@ class Failure:
 
 @dataclass(slots=True)
 class ArchiveProgress:
-    """How far a run is. `kinds` counts entries, outcomes without one, and codes of errors; of this run only."""
+    """The progress of a run. `kinds` counts entries, outcomes and error codes, of this run only."""
 
     logs: int = 0
     shards: int = 0
@@ -111,15 +112,16 @@ class ArchiveProgress:
 def triage_archive(
     work: Work, executor: Executor, ahead: int, lost: Lost = (CallFailed,)
 ) -> Generator[ArchiveProgress]:
-    """Yields how far it is after each shard; at the end the target holds one verdict for each log, and no other.
+    """Yields the progress after each shard. At the end, the target contains one verdict per log and nothing else.
 
-    At most `ahead` shards are given to the executor at once; `lost` is what it raises where a process died. Raises
-    BadInput, KnowledgeError, StorageUnavailable; what was done by then stays, and the next run goes on from there.
+    Submits at most `ahead` shards to the executor at a time; `lost` are the exceptions that it raises if a process
+    dies. Raises BadInput, KnowledgeError and StorageUnavailable. Finished shards stay, and the next run continues from
+    there.
     """
     if _lies_in(work.target, work.source):
         raise BadInput(f"{work.target}: the folder for verdicts must be outside the folder of logs")
     archive, target = Archive(work.source), ShardFolder(work.target)
-    knowledge = _engine(work.knowledge_dirs).knowledge.digest  # compiled here once: the processes find it in the cache
+    knowledge = _engine(work.knowledge_dirs).knowledge.digest  # compiled once here; the processes find it in the cache
     one_by_one = partial(_one_by_one, work, executor, lost)
     told, waiting = ArchiveProgress(), dict[Future[Counter[str]], Shard]()
     with target.alone():
@@ -135,14 +137,13 @@ def triage_archive(
         while waiting:
             yield from _finished(waiting, told, lost, one_by_one)
         for name in there - current:
-            target.remove(name)  # of other knowledge, or of logs that are gone
+            target.remove(name)  # made with other knowledge, or from logs that were deleted
     yield told
 
 
 def shards(archive: Archive, work: Work, knowledge: str, begun: set[str]) -> Iterator[Shard]:
-    """Yields the archive in shards. `begun`: where shards began that are there already; one begins there again, so that
-    a new log in the middle of the archive changes one shard and not all behind it.
-    """
+    """Yields the archive in shards. `begun` has digests of the first logs of existing shards. New shards begin at the
+    same logs, so a log added in the middle of the archive changes only one shard."""
     logs: list[ArchivedLog] = []
     for log in archive.listed():
         if not fnmatchcase(log.key, work.match):
@@ -156,21 +157,23 @@ def shards(archive: Archive, work: Work, knowledge: str, begun: set[str]) -> Ite
 
 
 def triage_shard(work: Work, shard: Shard) -> Counter[str]:
-    """Triages each log of a shard and writes its file -> how many of each kind; runs in any process, and can run again.
+    """Triages the logs of a shard and writes its file. Returns the count of each kind. Runs in any process and can be
+    repeated.
 
-    Raises StorageUnavailable, KnowledgeError.
+    Raises StorageUnavailable and KnowledgeError.
     """
     return _keep(work, shard, [triage_log(work, log) for log in shard.logs])
 
 
 def triage_log(work: Work, log: ArchivedLog) -> LogResult:
-    """-> what is said about one log; runs in any process. Raises StorageUnavailable, KnowledgeError."""
+    """Returns the result for one log. Runs in any process. Raises StorageUnavailable and KnowledgeError."""
     answer = _triaged(_engine(work.knowledge_dirs), Archive(work.source), log, work)
     return _redacted(work, LogResult.of(log, answer))
 
 
 def _one_by_one(work: Work, executor: Executor, lost: Lost, shard: Shard) -> Counter[str]:
-    """Triages a shard whose process died: the log that did it does it again, and alone; the others have a verdict."""
+    """Triages each log of a shard separately after a process died. Only the log that ends its process again gets no
+    verdict."""
     results = []
     for log, future in [(log, executor.submit(triage_log, work, log)) for log in shard.logs]:
         try:
@@ -192,7 +195,7 @@ def _keep(work: Work, shard: Shard, results: list[LogResult]) -> Counter[str]:
 
 
 def _triaged(engine: Engine, archive: Archive, log: ArchivedLog, work: Work) -> Verdict | TriageError:
-    """-> the verdict of one log, or why there is none: one that can't be read must not hold the others up."""
+    """Returns the verdict of a log, or why there is none. A log that cannot be read must not stop the others."""
     run = Run(log.key, lambda: _files(archive, log, work.most_bytes), several=True)
     triage = partial(engine.triage, redacting=work.redacting)
     answer = result_or_error(triage, (run, work.lang), work.memory)
@@ -212,7 +215,7 @@ def _finished(
     lost: Lost,
     one_by_one: Callable[[Shard], Counter[str]],
 ) -> Iterator[ArchiveProgress]:
-    """Takes what is done out of `waiting`; waits until something is."""
+    """Waits until a shard is done, and removes the finished ones from `waiting`."""
     for future in wait(waiting, return_when=FIRST_COMPLETED).done:
         shard = waiting.pop(future)
         try:
@@ -249,5 +252,5 @@ def _lies_in(inner: str, outer: str) -> bool:
 
 @cache
 def _engine(knowledge_dirs: tuple[Path, ...]) -> Engine:
-    """One a process, made when its first shard comes."""
+    """Returns this process's engine. It is made for the process's first shard."""
     return Engine(load([BUILT_IN, *knowledge_dirs], cache_folder()), cache_folder())

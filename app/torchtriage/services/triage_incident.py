@@ -27,17 +27,18 @@ from torchtriage.storage.triage_claims import Claimed
 from torchtriage.storage.verdicts import NewVerdict
 
 log = logging.getLogger(__name__)
-# Of a job, of one of an array, of a part of a heterogeneous one.
+# a job, an array task, or a component of a heterogeneous job
 _SLURM_ID = lazy_regex(r"[0-9]+(?:_[0-9]+)?(?:\+[0-9]+)?")
-_LONGEST_WAIT = 1.0  # seconds: what waits here is safe, what is being accepted is not yet
-_PAUSES = (0.1, 0.5, 1.0, 2.0)  # seconds between the tries to keep what a triage found
+_LONGEST_WAIT = 1.0  # seconds; this log is already durable, the ones being uploaded are not
+_PAUSES = (0.1, 0.5, 1.0, 2.0)  # seconds between tries to store a result
 _LOST = "the triage process died {} times while it read this log; the log may be the cause"
 
 
 def triage_incident(service: Service, incident_id: str) -> None:
-    """received → triaging → triaged, or failed with the reason; does nothing where it has ended.
+    """Moves an incident from received through triaging to triaged, or to failed with the reason. Does nothing if it is
+    final.
 
-    Raises StorageUnavailable and Interrupted where it must be tried again later.
+    Raises StorageUnavailable and Interrupted if it must be tried again later.
     """
     service.uploads.wait_until_few(_LONGEST_WAIT)
     with service.claim_commits.coming():
@@ -52,7 +53,7 @@ def triage_incident(service: Service, incident_id: str) -> None:
 
 
 def _claim(service: Service, incident_ids: list[str]) -> list[Claimed | None]:
-    # A power loss may take away what is kept from here on: the incidents are waiting then, as before.
+    # Not durable: after a power loss the incidents are waiting, as before.
     with service.database.transaction(durable=False) as session:
         claimed = triage_claims.claim(session, incident_ids, datetime.now(UTC))
     return [claimed.get(incident_id) for incident_id in incident_ids]
@@ -67,11 +68,11 @@ def _triage(service: Service, incident_id: str, claimed: Claimed) -> None:
         with service.database.transaction(durable=False) as session:
             triage_claims.hand_back(session, incident_id)
         raise
-    except NotFound as error:  # keeps nothing where the incident was deleted meanwhile, and its log with it
+    except NotFound as error:  # stores nothing if the incident was deleted meanwhile together with its log
         _fail(service, incident_id, f"{triage_claims.NO_LOG}missing: {error.detail.get('sha256')}")
     except TriageError as error:
         _fail(service, incident_id, error.message)
-    except Exception as error:  # One log that the engine can't take must not end the service.
+    except Exception as error:  # an error on one log must not stop the service
         log.exception("incident %s: the triage failed", incident_id)
         _fail(service, incident_id, f"the triage failed: {type(error).__name__}: {error}")
     else:
@@ -80,9 +81,9 @@ def _triage(service: Service, incident_id: str, claimed: Claimed) -> None:
 
 
 def order_of(log: StoredLog, job: Job) -> Order:
-    """-> a stored log as what the triager takes."""
+    """Returns the triager's order for a stored log."""
     files = tuple((file.name, file.sha256) for file in log.files)
-    # Into commands that people copy goes nothing that a shell would take for more than a name.
+    # People copy these commands, so a value that a shell might interpret is not put in.
     told = job.job_id if job.scheduler == "slurm" and _SLURM_ID.fullmatch(job.job_id or "") else None
     ended = ((JOB_STATUS, None if job.exit_code is None else str(job.exit_code)), (JOB_STATE, job.state))
     open_ = (PROVISIONAL, "true" if job.provisional else None)
@@ -99,15 +100,15 @@ def _save(service: Service, incident_id: str, claimed: Claimed, triaged: Triaged
 
 
 def _keep(service: Service, found: list[NewVerdict]) -> list[bool]:
-    """-> whether each was kept. In the same transaction people are told, and decisions about the attempts before are
-    graded."""
+    """Stores verdicts. Returns, for each, whether it was stored. Alerts, and grades of decisions about earlier
+    attempts, are written in the same transaction."""
     now = datetime.now(UTC)
     with service.database.transaction(durable=False) as session:
         kept = verdicts.save(session, found, now, service.settled.is_set())
         saved = [one for one, was_kept in zip(found, kept, strict=True) if was_kept]
         for one in saved:
             put_notices(session, service, one.incident_id)
-        # Only the attempts of a job whose id is known are told to be of one job.
+        # attempts can only be compared if the job's id is known
         grade_earlier(session, [one.incident_id for one in saved if one.job_id], now)
         return kept
 
@@ -128,10 +129,10 @@ def _keep_failure(service: Service, incident_id: str, failure: str) -> bool:
 
 
 def _patiently(keep: Callable[[], bool]) -> bool:
-    """-> what `keep` says: whether it kept something.
+    """Returns the result of `keep`: whether it stored something.
 
-    Tries again where the database was away: to lose what was found for a broken connection costs a whole triage.
-    Raises StorageUnavailable.
+    Tries again if the database is unavailable, because losing a result would cost a whole triage. Raises
+    StorageUnavailable.
     """
     for pause in _PAUSES:
         try:

@@ -18,14 +18,14 @@ from torchtriage.storage import blob_writer
 
 
 def triage_upload(service: Service, uploads: Iterable[Upload], lang: Language) -> Verdict:
-    """-> the verdict; nothing is left of the logs. Raises what `spool` and `triage_spooled` do."""
+    """Returns the verdict. Nothing of the logs is kept. Raises the errors of `spool` and `triage_spooled`."""
     return triage_spooled(service, *spool(service, uploads, lang))
 
 
 def spool(service: Service, uploads: Iterable[Upload], lang: Language) -> tuple[Order, AbstractContextManager[Any]]:
-    """-> what needs triage, and the folder that its logs were unpacked to, for `triage_spooled`.
+    """Unpacks the logs. Returns the order and the temporary folder, both for `triage_spooled`.
 
-    Raises UnreadableLog, LogTooLarge, StorageUnavailable, and what reading the uploads raises; nothing is left then.
+    Raises UnreadableLog, LogTooLarge, StorageUnavailable and the errors of reading the uploads; then nothing is left.
     """
     with ExitStack() as stack:
         folder = stack.enter_context(service.blobs.folder())
@@ -39,6 +39,6 @@ def spool(service: Service, uploads: Iterable[Upload], lang: Language) -> tuple[
 
 
 def triage_spooled(service: Service, order: Order, folder: AbstractContextManager[Any]) -> Verdict:
-    """-> the verdict; removes the folder. Raises UnreadableLog, CallFailed, Interrupted."""
+    """Returns the verdict and removes the folder. Raises UnreadableLog, CallFailed and Interrupted."""
     with folder:
         return service.triager.run(order).verdict

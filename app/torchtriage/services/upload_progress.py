@@ -1,4 +1,4 @@
-"""The progress of an upload: what is durable already, its result, and how many uploads there are."""
+"""The progress of uploads: logs whose files are durable, accepted incidents, and the number of running uploads."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from torchtriage.domain.incident import Incident
 from torchtriage.storage.blob_writer import BlobWriter
 from torchtriage.storage.new_incidents import Received
 
-_FEW = 2  # logs taken in at the same time that leave a triage room beside them
+_FEW = 2  # up to this many uploads, triage does not wait
 _MEAN = (
-    0.05  # seconds of the past that tell how many: in a storm, none is for a moment whenever all are committed together
+    # seconds over which the number of uploads is averaged: while many arrive, it is zero for a moment after each group
+    # commit
+    0.05
 )
-_PAUSE = 0.015  # seconds between two looks
+_PAUSE = 0.015  # seconds between two checks
 
 
 @dataclass(frozen=True, slots=True)
 class UploadedLog:
-    """A log whose files are durable and whose row is not. `close` takes away what was only needed until it is."""
+    """A log whose files are durable and whose row is not yet. `close` releases what is needed only until then."""
 
     received: Received
     writers: tuple[BlobWriter, ...]
@@ -31,7 +33,7 @@ class UploadedLog:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An incident that was accepted, as it was then; `new` is False for one that was there before."""
+    """An accepted incident in its state at that time. `new` is False if it existed before."""
 
     incident: Incident
     new: bool
@@ -42,16 +44,16 @@ class Accepted:
 
 
 class UploadCounter:
-    """How many logs are being taken in, so that work that can wait gives way to them. Safe from any thread."""
+    """Counts the running uploads, so that other work can wait for them. Thread-safe."""
 
     def __init__(self) -> None:
         self._count = 0
-        self._mean, self._at = 0.0, time.monotonic()  # how many there were lately, up to then
+        self._mean, self._at = 0.0, time.monotonic()  # recent mean, and the time of its last update
         self._changing = threading.Lock()
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Counts one more, until this is left."""
+        """Counts one more upload inside the `with` block."""
         self._change(1)
         try:
             yield
@@ -59,13 +61,13 @@ class UploadCounter:
             self._change(-1)
 
     def wait_until_few(self, seconds: float) -> None:
-        """Returns when few are being taken in, or after so many seconds."""
+        """Returns when few uploads are running, or after `seconds`."""
         deadline = time.monotonic() + seconds
         while self._change(0) > _FEW and (left := deadline - time.monotonic()) > 0:
             time.sleep(min(_PAUSE, left))
 
     def _change(self, by: int) -> float:
-        """-> how many there were lately, before so many more."""
+        """Changes the count, and returns the recent mean before this change."""
         with self._changing:
             now = time.monotonic()
             self._mean += (self._count - self._mean) * (1 - math.exp((self._at - now) / _MEAN))

@@ -1,4 +1,4 @@
-"""Text that people write, cleaned for storing: without secrets, and without what Postgres cannot store."""
+"""Cleans text that people write: removes secrets, and characters that Postgres cannot store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import overload
 
 from torchtriage.reading.redaction.redact import redact
 
-NUL = "\0"  # Postgres refuses it in any text
+NUL = "\0"  # Postgres rejects it in any text
 
 
 @overload
@@ -14,5 +14,5 @@ def cleaned(text: str) -> str: ...
 @overload
 def cleaned(text: None) -> None: ...
 def cleaned(text: str | None) -> str | None:
-    """-> the text that is kept for what somebody wrote; None stays None."""
+    """Returns the text to store. None stays None."""
     return None if text is None else redact(text.replace(NUL, ""))
