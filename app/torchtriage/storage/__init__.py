@@ -1,1 +1,1 @@
-"""The only SQL, and the only place that touches stored logs; values of torchtriage.domain in and out."""
+"""The storage: all SQL, and all access to stored logs. Takes and returns values of torchtriage.domain."""

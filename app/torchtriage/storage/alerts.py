@@ -1,5 +1,4 @@
-"""What decides whether people are alerted about a group. Each function is one step of a transaction that its caller
-opened."""
+"""What decides whether people are alerted about a group. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -20,7 +19,8 @@ from torchtriage.storage.tables import GroupRow, IncidentRow, ThreadRow
 def thresholds_passed(
     session: Session, group: str, counts: Iterable[int], gpu_hours: Iterable[int]
 ) -> tuple[float | None, float | None]:
-    """-> the highest thresholds of count and cost that a group passed and people were not told of; now they are.
+    """Returns the highest thresholds of count and cost that a group has passed without an alert, and marks them as
+    alerted.
 
     Raises NotFound.
     """
@@ -37,26 +37,26 @@ def thresholds_passed(
 
 
 def recent(session: Session, group: str, since: datetime) -> int:
-    """-> how many incidents of a group were received since then."""
+    """Returns the number of a group's incidents received since then."""
     query = select(func.count()).where(IncidentRow.group_number == number_of(group), IncidentRow.received_at >= since)
     return session.execute(query).scalar_one()
 
 
 def latest(session: Session, group: str) -> str | None:
-    """-> the id of a group's latest incident."""
+    """Returns the id of a group's latest incident, or None."""
     query = select(IncidentRow.number).where(IncidentRow.group_number == number_of(group))
     number = session.execute(query.order_by(IncidentRow.number.desc()).limit(1)).scalar_one_or_none()
     return str(number) if number else None
 
 
 def channels_with_thread(session: Session, group: str) -> list[str]:
-    """-> the channels of ours in which a group has a thread."""
+    """Returns the names of the channels in which a group has a thread."""
     query = select(ThreadRow.channel).where(ThreadRow.group_number == number_of(group)).order_by(ThreadRow.channel)
     return list(session.execute(query).scalars())
 
 
 def firing(session: Session, channel: str, since: datetime, most: int) -> list[tuple[str, Thread]]:
-    """-> the open groups that have a thread in a channel of ours and an incident since then, the latest seen first."""
+    """Returns the open groups that have a thread in this channel and an incident since then, latest seen first."""
     open_ = [GroupRow.status == GroupStatus.OPEN, GroupRow.merged_into.is_(None), GroupRow.last_seen > since]
     query = select(ThreadRow).join(GroupRow, GroupRow.number == ThreadRow.group_number)
     query = query.where(ThreadRow.channel == channel, *open_).order_by(

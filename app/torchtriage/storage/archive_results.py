@@ -1,4 +1,4 @@
-"""The folder of a bulk triage's results, on disk or at `s3://BUCKET/PREFIX`: whole files in, whole files there."""
+"""The folder of a bulk triage's results, on disk or at `s3://BUCKET/PREFIX`. Files are read and written as a whole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PART = ".part"
 
 
 class ShardFolder:
-    """Travels to other processes as its address."""
+    """Can be sent to other processes: it contains only the URL."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -26,9 +26,10 @@ class ShardFolder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Makes the folder and keeps other runs away from it, where it is on disk. Raises BadInput, StorageUnavailable.
+        """Creates the folder and locks it against other runs. Raises BadInput if another run has the lock, and
+        StorageUnavailable.
 
-        On an object store nothing needs it: there two runs only do the same work twice.
+        An object store needs no lock: two runs there only do the same work twice.
         """
         if self._root is None:
             yield
@@ -45,14 +46,14 @@ class ShardFolder:
             os.close(lock)
 
     def names(self) -> set[str]:
-        """-> the files that are there, those that a crash left unfinished aside. Raises StorageUnavailable."""
+        """Returns the names of the finished files. Raises StorageUnavailable."""
         with told():
             if self._root is not None:
                 return {name for name in os.listdir(self._root) if name != _LOCK and not name.endswith(_PART)}
             return {found.key for page in self._objects.pages() for found in page}
 
     def write(self, name: str, data: bytes) -> None:
-        """All of it or nothing; once this returns it survives a power loss. Raises StorageUnavailable."""
+        """Writes a file, all of it or nothing. On return it is durable. Raises StorageUnavailable."""
         with told():
             if self._root is None:
                 self._objects.put(name, data)
@@ -65,7 +66,7 @@ class ShardFolder:
             part.rename(self._root / name)
 
     def remove(self, name: str) -> None:
-        """Raises StorageUnavailable."""
+        """Deletes a file. Raises StorageUnavailable."""
         with told():
             if self._root is None:
                 self._objects.remove(name)

@@ -1,4 +1,4 @@
-"""The audit log in the database. Each function is one step of a transaction that its caller opened."""
+"""The audit log in the database. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torchtriage.storage.tables import ChangeRow
 
 
 def add(session: Session, change: Change) -> None:
-    """What people wrote goes in without the secrets in it: rows of the audit log are never taken away."""
+    """Adds a change without secrets in people's texts, because rows of the audit log are never deleted."""
     detail = _clean(change.detail)
     session.add(ChangeRow(at=change.at, by=change.by, action=change.action, subject=change.subject, detail=detail))
 
@@ -22,7 +22,7 @@ def add(session: Session, change: Change) -> None:
 def listed(
     session: Session, subject: str | None, limit: int, cursor: str | None, by: str | None = None
 ) -> Page[Change]:
-    """-> changes of a subject, by somebody, or all, the latest first. Raises BadCursor."""
+    """Returns a page of changes, newest first: of a subject, of a person, or all. Raises BadCursor."""
     query = select(ChangeRow).order_by(ChangeRow.number.desc()).limit(limit + 1)
     if subject is not None:
         query = query.where(ChangeRow.subject == subject)

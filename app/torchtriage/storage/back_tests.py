@@ -1,4 +1,4 @@
-"""How far the back-tests of drafts are. Each function is one step of a transaction that its caller opened."""
+"""The progress of back-tests. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from torchtriage.storage.tables import BackTestRow
 
 
 def read(session: Session, draft_id: str) -> Noted | None:
-    """-> the back-test of a draft that was begun last."""
+    """Returns the latest back-test of a draft, or None."""
     row = session.get(BackTestRow, number_of(draft_id))
     return Noted(row.run, row.stage, row.seen_at, row.told) if row else None
 
 
 def hold(session: Session, stage: str, since: datetime) -> str | None:
-    """-> the draft whose back-test is in this stage and gave a sign of life since then, if there is one; and nobody
-    else begins one until the transaction ends."""
+    """Prevents other back-tests from starting until the transaction ends. Returns the draft that has a back-test in
+    this stage with a write since then, or None."""
     lock(session, "back-tests")
     alive = select(BackTestRow.draft_number).where(BackTestRow.stage == stage, BackTestRow.seen_at > since)
     number = session.execute(alive.limit(1)).scalar_one_or_none()
@@ -30,7 +30,7 @@ def hold(session: Session, stage: str, since: datetime) -> str | None:
 
 
 def begin(session: Session, draft_id: str, noted: Noted) -> None:
-    """Puts it in the place of the draft's last one. Needs `hold`."""
+    """Replaces the draft's latest back-test. Call `hold` first."""
     number = number_of(draft_id)
     session.execute(delete(BackTestRow).where(BackTestRow.draft_number == number))
     session.add(
@@ -40,13 +40,13 @@ def begin(session: Session, draft_id: str, noted: Noted) -> None:
 
 
 def note(session: Session, noted: Noted) -> bool:
-    """Keeps how far this run is -> False where it was cancelled, or another has taken its place."""
+    """Stores the progress of this run. Returns False if the run was cancelled or replaced by another."""
     changes = {"stage": noted.stage, "seen_at": noted.seen_at, "told": noted.told}
     done = session.execute(update(BackTestRow).where(BackTestRow.run == noted.run).values(changes))
     return bool(cast(CursorResult[Any], done).rowcount)
 
 
 def cancel(session: Session, draft_id: str, stage: str, cancelled: str) -> None:
-    """Has the back-test of a draft, if it is in this stage, be cancelled: its worker sees that with its next note."""
+    """Cancels the back-test of a draft if it is in this stage. Its worker notices at its next write of the progress."""
     mine = (BackTestRow.draft_number == number_of(draft_id), BackTestRow.stage == stage)
     session.execute(update(BackTestRow).where(*mine).values(run="", stage=cancelled))

@@ -1,4 +1,4 @@
-"""A copy of the database as it is at one moment, made while it is in use."""
+"""Copies the database while it is in use. The copy has the state of one moment."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from torchtriage.errors import BadInput
 from torchtriage.storage.database import StorageUnavailable
 from torchtriage.storage.file_permissions import make_file
 
-_PAGES = 1000  # copied at a time; writers go on in between
+_PAGES = 1000  # pages per step; other processes can write between steps
 
 
 def backup(url: str, to: Path) -> int:
-    """Copies a SQLite database to the new file `to`, whole, synced and its owner's alone, or not at all -> its bytes.
+    """Copies a SQLite database to the new file `to`: complete, synced and readable only by its owner. Returns its size
+    in bytes.
 
-    Raises BadInput for Postgres, where pg_dump does it, and where `to` is there; StorageUnavailable.
+    Raises BadInput for Postgres (use pg_dump) and if `to` exists, and StorageUnavailable; then there is no copy.
     """
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite" or not parsed.database:
@@ -28,14 +29,14 @@ def backup(url: str, to: Path) -> int:
         raise BadInput(f"{to}: the file exists")
     part = to.with_name(f"{to.name}.part")
     try:
-        part.unlink(missing_ok=True)  # of a copy that was killed
+        part.unlink(missing_ok=True)  # left by a copy that was killed
         make_file(part)
         with (
             closing(sqlite3.connect(f"{Path(parsed.database).absolute().as_uri()}?mode=ro", uri=True)) as source,
             closing(sqlite3.connect(part)) as copy,
         ):
             source.backup(copy, pages=_PAGES)
-            copy.execute("PRAGMA journal_mode=DELETE")  # one file, with no other beside it
+            copy.execute("PRAGMA journal_mode=DELETE")  # one file, without a -wal file
         with part.open("rb") as file:
             os.fsync(file.fileno())
         part.rename(to)

@@ -1,4 +1,4 @@
-"""Writes one file of the log store: bytes in, independent zstd frames with an index of their lines out."""
+"""Writes one file of the log store: independent zstd frames with an index of lines."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from torchtriage.storage import zstd_frames
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_LONGEST_LINE = 16 << 10  # bytes of one that goes on in the next frame
-_BESIDE = 16  # files that are worked on at the same time
+_LONGEST_LINE = 16 << 10  # bytes of a line that continues in the next frame
+_BESIDE = 16  # files that are handled at the same time
 _OPTIONS = {int(CompressionParameter.compression_level): 3, int(CompressionParameter.checksum_flag): 1}
 
 
 class BlobWriter:
-    """One file that is being written; get it from `BlobStore.writing`, finish it and hand it to `BlobStore.keep`."""
+    """One file that is being written. Get it from `BlobStore.writing`, finish it, then pass it to `BlobStore.keep`."""
 
     def __init__(self, file: FileIO, path: Path) -> None:
         self._file, self.path = file, path
@@ -32,7 +32,7 @@ class BlobWriter:
         self._waiting = bytearray()
         self._entries: list[zstd_frames.Entry] = []
         self._marks: list[BlockFeatures] = []
-        self._cut = b""  # the line that the last frame ends in
+        self._cut = b""  # the line that continues after the last frame
         self.bytes = 0
         self._last = b""
 
@@ -48,7 +48,7 @@ class BlobWriter:
             del self._waiting[: zstd_frames.FRAME]
 
     def flush(self, behind: Callable[[], bytes] = bytes) -> None:
-        """Writes what waits for its frame to be full, and what is to stand `behind` it."""
+        """Writes the data that waits for a full frame, and then the result of `behind`."""
         last = b""
         if self._waiting:
             last = self._framed(bytes(self._waiting))
@@ -57,15 +57,15 @@ class BlobWriter:
             _write(self._file, last + behind())
 
     def finish(self) -> tuple[str, int, int]:
-        """Ends the file -> (sha256, bytes, lines) of what was written. Raises StorageUnavailable."""
-        self.flush(lambda: self._index().dump())  # in one go, as most files are small
+        """Ends the file. Returns (sha256, bytes, lines) of the uncompressed content. Raises StorageUnavailable."""
+        self.flush(lambda: self._index().dump())  # in one write, because most files are small
         with told():
             self._file.close()
         return self.sha256, self.bytes, self._index().lines
 
     @property
     def sha256(self) -> str:
-        """-> the digest of what was written, under which the file is kept."""
+        """The sha256 of the uncompressed content, which is the file's key."""
         return self._digest.hexdigest()
 
     def _index(self) -> zstd_frames.Index:
@@ -73,17 +73,17 @@ class BlobWriter:
         return zstd_frames.Index(self._entries, self._last not in (b"", b"\n"), marks)
 
     def _framed(self, data: bytes) -> bytes:
-        """-> a frame that holds the data, which the index reports from here on."""
+        """Returns the data as a compressed frame and adds the frame to the index."""
         compressed = compress(data, options=_OPTIONS)
         self._entries.append(zstd_frames.Entry(len(compressed), len(data), data.count(b"\n")))
         self._mark(data)
         return compressed
 
     def _mark(self, data: bytes) -> None:
-        """Keeps the features of a frame. A small log is one frame, and nobody needs to find one there."""
+        """Stores the features of a frame. A log of only one frame needs none."""
         if not self._marks and len(data) < zstd_frames.FRAME:
             return
-        if self._marks:  # the line that goes on here, or begins right here, counts among those of the frame before
+        if self._marks:  # a line that continues or begins here also counts for the frame before
             rest = data[: data.find(b"\n", 0, _LONGEST_LINE) + 1 or _LONGEST_LINE]
             self._marks[-1] |= features_of(self._cut + rest)
         self._marks.append(features_of(data))
@@ -91,9 +91,8 @@ class BlobWriter:
 
 
 def beside(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """-> what `work` makes of each, some at the same time: a disk brings many files to rest in the time that it takes
-    for one, and an object store answers many questions in the time of one.
-    """
+    """Calls `work` for each item, several at a time: a disk syncs many files in the time of one, and an object store
+    answers many requests in the time of one. Returns the results in order."""
     if len(items) < 2:
         return [work(item) for item in items]
     with ThreadPoolExecutor(_BESIDE, thread_name_prefix="files") as pool:
@@ -101,7 +100,8 @@ def beside(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result
 
 
 def spool(chunks: Iterable[bytes], path: Path) -> int:
-    """Writes a new file -> its bytes. Raises StorageUnavailable, and what reading the chunks raises."""
+    """Writes a new file and returns its size in bytes. Raises StorageUnavailable and the errors of reading
+    the chunks."""
     size = 0
     with told():
         file = FileIO(path, "wb")
@@ -115,8 +115,8 @@ def spool(chunks: Iterable[bytes], path: Path) -> int:
 
 @contextmanager
 def told(read: str = "") -> Iterator[None]:
-    """Turns what the log store raises into StorageUnavailable; where a log is `read`, by its digest or name, also into
-    NotFound and DamagedLog. Without one, what is not there is a folder of ours."""
+    """Converts errors of the log store to StorageUnavailable. If `read` names a log by digest or file name, also to
+    NotFound and DamagedLog. Without it, a missing file counts as a missing folder of ours."""
     try:
         yield
     except (ZstdError, zstd_frames.Damaged) as error:
@@ -132,7 +132,7 @@ def _reason(error: Exception) -> str:
 
 
 def _write(file: FileIO, data: bytes) -> None:
-    # Unbuffered, as a full buffer on a full disk would fail once more when the file is closed.
+    # Unbuffered, because a full buffer on a full disk would fail again when the file is closed.
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]

@@ -1,4 +1,4 @@
-"""The bytes of stored logs, each file under the sha256 of its uncompressed bytes, on a local disk or on S3."""
+"""The bytes of stored logs, on a local disk or on S3. Each file's key is the sha256 of its uncompressed bytes."""
 
 from __future__ import annotations
 
@@ -30,44 +30,44 @@ from torchtriage.storage.zstd_frames import FrameReader
 Made = TypeVar("Made")
 
 log = logging.getLogger(__name__)
-_LONGEST_LINE = 16 << 10  # bytes of a line that are shown
+_LONGEST_LINE = 16 << 10  # maximum bytes of a line that are returned
 _KNOWN_INDEXES = 256
 _NAMED = lazy_regex(r"[0-9a-f]{2}/([0-9a-f]{64})\.zst")
-_PROBE = "torchtriage"  # an object that is there where we could write once
+_PROBE = "torchtriage"  # an object that exists if we could ever write
 
 
 class Stored(NamedTuple):
-    """A file of the store, and when it was put there."""
+    """A file of the store, and the time at which it was stored."""
 
     sha256: str
     at: datetime
 
 
 class BlobStore:
-    """Where stored files are kept. `incoming` is where they are while they are being written."""
+    """The store of logs. `incoming` has the files that are being written."""
 
     def __init__(self, url: str, data_dir: Path) -> None:
-        """`url` is a folder or `s3://bucket/prefix`. Makes the folders; raises StorageUnavailable where it can't, and
-        MissingExtra where S3 needs a library that is not installed."""
+        """`url` is a folder or `s3://bucket/prefix`. Creates missing folders. Raises StorageUnavailable if that fails,
+        and MissingExtra if the library for S3 is not installed."""
         self._root = None if "://" in url else Path(url)
         self._indexes: OrderedDict[str, zstd_frames.Index] = OrderedDict()
         self._data_dir = data_dir
         with told():
             self._objects = None if self._root else S3Objects(url)
-            # Anyone who asks whether it is there does not wait as long as a log does.
+            # For health checks: does not retry, so it answers faster than requests for logs do.
             self._probed = None if self._root else S3Objects(url, once=True)
             self._store = self._objects or LocalFiles(Path(url))
             self._identity = _identity(self._root) if self._root else None
 
     @cached_property
     def incoming(self) -> UploadSpool:
-        """Made at the first write: a reader needs none."""
+        """The folder for files being written. Created at the first write, because readers do not need it."""
         with told():
             return UploadSpool((self._root or self._data_dir) / "incoming")
 
     @contextmanager
     def writing(self) -> Iterator[BlobWriter]:
-        """A file to write; what is not finished at the end leaves nothing behind. Raises StorageUnavailable."""
+        """Yields a file to write. If it is not finished, nothing remains. Raises StorageUnavailable."""
         handle, name = self._under_way(lambda folder: tempfile.mkstemp(dir=folder))
         try:
             with FileIO(handle, "wb") as file:
@@ -78,16 +78,16 @@ class BlobStore:
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
-        """A folder for temporary files, deleted at the end. Raises StorageUnavailable."""
+        """Yields a folder for temporary files, which is deleted at the end. Raises StorageUnavailable."""
         made = self._under_way(lambda folder: tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True))
         with made as name:
             yield Path(name)
 
     def keep(self, writers: Iterable[BlobWriter]) -> None:
-        """Moves finished files to their places, durably; may be called again if they were removed since.
+        """Moves finished files durably to their places. Can be called again if they were deleted since.
 
-        A file is synced before it gets its name. A file that has the name already is read, and replaced if it
-        is damaged. Raises StorageUnavailable.
+        Each file is synced before it gets its name. An existing file of the same name is verified, and replaced if
+        damaged. Raises StorageUnavailable.
         """
         paths = {writer.sha256: writer.path for writer in writers}
         with told():
@@ -104,12 +104,12 @@ class BlobStore:
             objects.put(_key(sha256), path)
 
     def _named(self, sha256: str, path: Path, root: Path) -> Path:
-        """Gives a synced file its name -> the folder that holds it, which must be synced too."""
+        """Gives a synced file its name. Returns its folder, which must be synced, too."""
         place = root / _key(sha256)
         try:
             try:
                 os.link(path, place)
-            except FileNotFoundError:  # the first of its folder, unless the file under way is gone
+            except FileNotFoundError:  # its folder does not exist yet, or the file being written was deleted
                 place.parent.mkdir(exist_ok=True)
                 sync_file(root)
                 os.link(path, place)
@@ -119,7 +119,7 @@ class BlobStore:
         return place.parent
 
     def _is_whole(self, sha256: str) -> bool:
-        """-> whether the file of this name can be read and holds what it should."""
+        """Returns whether the stored file is readable and its content matches its key."""
         try:
             self.verify(sha256)
         except (DamagedLog, NotFound, StorageUnavailable) as error:
@@ -128,7 +128,7 @@ class BlobStore:
         return True
 
     def verify(self, sha256: str) -> None:
-        """Reads a whole file. Raises DamagedLog where it does not hold the bytes of its name, NotFound,
+        """Reads a whole file. Raises DamagedLog if its content does not match its key, NotFound and
         StorageUnavailable."""
         with self._reading(sha256):
             index, digest, last = self._index(sha256, anew=True), hashlib.sha256(), b""
@@ -139,7 +139,7 @@ class BlobStore:
                 raise zstd_frames.Damaged("its bytes do not match its checksum")
 
     def has(self, sha256: str) -> bool:
-        """Raises StorageUnavailable."""
+        """Returns whether a file exists. Raises StorageUnavailable."""
         with told():
             try:
                 self._store.size(_key(sha256))
@@ -148,33 +148,35 @@ class BlobStore:
             return True
 
     def missing(self, digests: Sequence[str]) -> list[str]:
-        """-> those of these files that are not there. Raises StorageUnavailable."""
+        """Returns those of these files that do not exist. Raises StorageUnavailable."""
         there = map(self.has, digests) if self._root is not None else beside(self.has, digests)
         return [digest for digest, known in zip(digests, there, strict=True) if not known]
 
     def remove(self, sha256: str) -> None:
-        """Deletes a file; a missing one is no error."""
+        """Deletes a file if it exists. Raises StorageUnavailable."""
         self._indexes.pop(sha256, None)
         with told(), suppress(FileNotFoundError):
             self._store.remove(_key(sha256))
 
     def listed(self) -> Iterator[list[Stored]]:
-        """Yields all files, some at a time. Raises StorageUnavailable."""
+        """Yields all files in pages. Raises StorageUnavailable."""
         with told():
             for page in self._store.listed():
                 found = ((_NAMED.fullmatch(key), at) for key, at in page)
                 yield [Stored(name[1], at) for name, at in found if name]
 
     def chunks(self, sha256: str) -> Iterator[bytes]:
-        """Yields the uncompressed bytes, some megabytes at a time. Raises NotFound, DamagedLog, StorageUnavailable."""
+        """Yields the uncompressed bytes in pieces of some megabytes. Raises NotFound, DamagedLog and
+        StorageUnavailable."""
         with self._reading(sha256):
-            self._index(sha256, anew=True)  # a verdict hangs on it: the file may have been replaced since
+            # Not from the cache: a verdict depends on it, and the file may have been replaced.
+            self._index(sha256, anew=True)
             yield from self._reader(sha256).on(0)
 
     def lines(self, sha256: str, first: int, count: int) -> list[StoredLine]:
-        """-> at most `count` lines from `first` (1 is the file's first) on; reads only the frames that hold them.
+        """Returns at most `count` lines from line `first` (1-based) on. Reads only the frames that contain them.
 
-        Raises NotFound, DamagedLog, StorageUnavailable.
+        Raises NotFound, DamagedLog and StorageUnavailable.
         """
         with self._reading(sha256):
             index = self._index(sha256)
@@ -191,9 +193,11 @@ class BlobStore:
     def segments(
         self, sha256: str, line: int, back: bool = False, wanted: Callable[[BlockFeatures], bool] | None = None
     ) -> Iterator[tuple[int, bytes]]:
-        """Yields the file in whole lines, frame by frame, each with the number of its first line: from the frame that
-        holds `line` on, or from there back to the beginning. Frames whose landmarks are known and not `wanted` are left
-        out unread. Raises NotFound, DamagedLog, StorageUnavailable.
+        """Yields whole lines of the file frame by frame, each piece with the number of its first line. Starts at the
+        frame with line `line`, and goes to the end or, with `back`, to the beginning. Skips frames whose known features
+        are not `wanted`.
+
+        Raises NotFound, DamagedLog and StorageUnavailable.
         """
         with self._reading(sha256):
             index, reader = self._index(sha256), self._reader(sha256)
@@ -204,7 +208,7 @@ class BlobStore:
                 yield from _segment(index, frame, reader.get(frame), reader.get(frame + 1))
 
     def check(self) -> None:
-        """Raises StorageUnavailable where nothing can be written, or the object store is not there."""
+        """Raises StorageUnavailable if nothing can be written, or if the object store does not answer."""
         with self.writing() as file:
             file.write(bytes(1))
             file.flush()
@@ -224,11 +228,11 @@ class BlobStore:
             self._check_place()
             raise
         except (DamagedLog, StorageUnavailable):
-            self._indexes.pop(sha256, None)  # it may be that of a file which was replaced since
+            self._indexes.pop(sha256, None)  # the cached index may be of a file that was replaced since
             raise
 
     def _check_place(self) -> None:
-        """Raises StorageUnavailable if the folder of logs was replaced: logs that the new one lacks are not lost."""
+        """Raises StorageUnavailable if the folder of logs was replaced: then a log missing there is not lost."""
         if self._root is not None:
             with told():
                 same = _identity(self._root) == self._identity
@@ -236,7 +240,8 @@ class BlobStore:
                 raise StorageUnavailable(f"the log store is unavailable: {self._root} was replaced")
 
     def _under_way(self, make: Callable[[Path], Made]) -> Made:
-        """-> what is made in the folder of files under way, which is made again where somebody took it away."""
+        """Returns what `make` creates in the folder of files being written. Creates the folder again if it
+        was deleted."""
         with told():
             try:
                 return make(self.incoming.folder)
@@ -275,14 +280,14 @@ class BlobStore:
 
 
 def _replace(place: Path, path: Path) -> None:
-    """Replaces a file by a synced one in one step; the synced one keeps its own name too."""
+    """Replaces a file by a synced one atomically. The synced one keeps its own name, too."""
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         os.link(path, Path(folder) / path.name)
         os.replace(Path(folder) / path.name, place)
 
 
 def _identity(folder: Path) -> tuple[int, int]:
-    """-> what distinguishes a folder from one that later has its name, as after an unmount."""
+    """Returns the folder's device and inode, which change if another folder gets its name, as after an unmount."""
     state = folder.stat()
     return state.st_dev, state.st_ino
 
@@ -292,8 +297,8 @@ def _key(sha256: str) -> str:
 
 
 def _segment(index: zstd_frames.Index, frame: int, piece: bytes, after: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yields the lines that `find` says are in a frame, whole by what stands `after` it, if there are any. Of a very
-    long line only the beginning is given."""
+    """Yields the lines that the index assigns to a frame, if any. The last one is completed from the frame `after` it;
+    of a very long line, only the beginning."""
     first = index.first_line(frame)
     if first <= index.lines and (frame == 0 or index.entries[frame].feeds):
         end = after.find(b"\n", 0, _LONGEST_LINE)
@@ -302,7 +307,7 @@ def _segment(index: zstd_frames.Index, frame: int, piece: bytes, after: bytes) -
 
 
 def _pieces(chunks: Iterator[bytes], skip: int) -> Iterator[tuple[bytes, bool]]:
-    """Yields the lines after the first `skip` line feeds, each cut at the longest that is shown, and whether it was."""
+    """Yields the lines after the first `skip` line feeds, each with whether it was cut at the maximum length."""
     line = b""
     for chunk in chunks:
         start = 0

@@ -1,8 +1,8 @@
-"""Verdicts counted ahead, so that pages about a year need not read a million incidents (docs/decisions/0010).
+"""Counts of verdicts, maintained so that pages about a year need not read a million incidents (docs/decisions/0010).
 
-Counts change in the transaction that changes their incident, which holds that incident's row: anyone who gives, changes
-or removes verdicts calls `move` or `update_all` last, with what each was and what it is, and only once. Rows of counts
-are written in one order by everyone, so that two transactions never wait for each other.
+Counts change in the transaction that changes the incident and locks its row. Code that adds, changes or removes
+verdicts calls `update` or `update_all` as its last step and only once, with the state before and after. All
+transactions write rows of counts in the same order, so that they never wait for each other.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from torchtriage.domain.verdict import FAILED
 from torchtriage.storage import periods
 from torchtriage.storage.tables import CountRow, HostCountRow, IncidentRow
 
-NONE = ""  # in a column of a key, for an incident that has no cluster or entry
-COST = 10_000  # of a GPU hour: what costs are counted in
-EVERY = True  # rows of all clusters together
-_AT_ONCE = 40  # rows of one statement
+NONE = ""  # in a key column, if the incident has no cluster or entry
+COST = 10_000  # units of cost per GPU hour
+EVERY = True  # marks the rows that count all clusters together
+_AT_ONCE = 40  # rows per statement
 
 _Key = tuple[Any, ...]
 _Changes = dict[_Key, list[int]]
@@ -33,7 +33,7 @@ _Changes = dict[_Key, list[int]]
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What one verdict adds, and where to; `day` is in UTC, `host` the one that a run failed on."""
+    """What one verdict adds to the counts. `day` is in UTC; `host` is the host on which the run failed."""
 
     day: date
     cluster: str
@@ -45,7 +45,7 @@ class Counted:
 
 
 class _Kept:
-    """A table of counts, with the statements that change it, made once."""
+    """A table of counts and its prepared statements."""
 
     def __init__(self, row: type[CountRow] | type[HostCountRow]) -> None:
         table = cast(Table, row.__table__)
@@ -56,7 +56,7 @@ class _Kept:
         self._clear = delete(table).where(*of_key, table.c.count == 0)
 
     def change(self, session: Session, changes: _Changes) -> None:
-        """Adds numbers to the sums of rows; a row that counts nothing any more is taken away."""
+        """Adds numbers to the sums of rows, and deletes rows whose count becomes 0."""
         rows = sorted((key, sums) for key, sums in changes.items() if any(sums))
         connection = session.connection()
         mark = "?" if connection.dialect.name == "sqlite" else "%s"
@@ -75,7 +75,7 @@ class _Kept:
 
 @cache
 def _adding(kept: _Kept, mark: str, rows: int) -> str:
-    """-> one statement for so many rows, in words that both databases know; `mark` stands for a value."""
+    """Returns one statement for this many rows, valid on both databases; `mark` is the placeholder of a value."""
     names = [*kept.keys, *kept.sums]
     row = f"({', '.join(mark for _ in names)})"
     added = ", ".join(f"{name} = {kept.name}.{name} + excluded.{name}" for name in kept.sums)
@@ -89,7 +89,7 @@ _COUNTS, _HOSTS = _Kept(CountRow), _Kept(HostCountRow)
 
 
 def of(row: IncidentRow) -> Counted | None:
-    """-> what an incident adds to the counts; None where it has no verdict."""
+    """Returns what an incident adds to the counts, or None if it has no verdict."""
     if row.outcome is None:
         return None
     day = row.received_at.astimezone(UTC).date()
@@ -99,12 +99,12 @@ def of(row: IncidentRow) -> Counted | None:
 
 
 def update(session: Session, before: Counted | None, after: Counted | None) -> None:
-    """Takes what an incident added from the counts, and adds what it adds now."""
+    """Subtracts what an incident added before from the counts, and adds what it adds now."""
     update_all(session, [(before, after)])
 
 
 def update_all(session: Session, moves: Iterable[tuple[Counted | None, Counted | None]]) -> None:
-    """The same for several incidents, in as many statements as for one."""
+    """Like `update` for several incidents, with as many statements as for one."""
     counts: _Changes = defaultdict(lambda: [0, 0])
     hosts: _Changes = defaultdict(lambda: [0, 0, 0])
     for before, after in moves:
@@ -116,7 +116,8 @@ def update_all(session: Session, moves: Iterable[tuple[Counted | None, Counted |
 
 
 def of_entry(session: Session, entry: str, since: date) -> tuple[int, dict[str, int]]:
-    """-> how many verdicts name the entry, and how many of each day from `since` on, as `2026-05-01`."""
+    """Returns the number of verdicts that name the entry, and their number on each day from `since` on (key:
+    `2026-05-01`)."""
     theirs = (CountRow.entry == entry, CountRow.every == EVERY)
     whole = select(func.coalesce(func.sum(CountRow.count), 0)).where(CountRow.period < periods.FIRST_DAY, *theirs)
     days = select(CountRow.period, func.sum(CountRow.count)).where(

@@ -1,4 +1,4 @@
-"""What the dashboard shows, mostly from counts that are kept. Each function is one step of a transaction."""
+"""The data of the dashboard, mostly from maintained counts. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FAILED = literal("failed of ")
 def over_time(
     session: Session, wanted: Range, cluster: str | None, by: Literal["day", "month"]
 ) -> dict[str | None, dict[str, int]]:
-    """-> failures received in these days: by entry, None where there is none, and by day (2026-05-01) or month."""
+    """Returns the failures received in these days by entry (None: no entry), then by day (2026-05-01) or month."""
     days = _days(wanted) if by == "day" else periods.covering_periods(wanted.first, wanted.last)
     names = {period: periods.period_name(period if by == "day" else periods.month_of(period)) for period in days}
     query = select(CountRow.entry, CountRow.period, CountRow.count).where(
@@ -35,14 +35,14 @@ def over_time(
         CountRow.outcome.in_(FAILED),
     )
     found: dict[str | None, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    # Not by way of the ORM, which takes longer for these many rows than all the rest.
+    # Without the ORM, which would take most of the time for this many rows.
     for entry, period, count in session.connection().execute(query).all():
         found[entry or None][names[period]] += count
     return found
 
 
 def by_cluster(session: Session, wanted: Range, cluster: str | None) -> list[Total]:
-    """-> verdicts received in these days, by cluster."""
+    """Returns the number of verdicts received in these days, by cluster, outcome and entry."""
     columns = (CountRow.cluster, CountRow.outcome, CountRow.entry)
     query = select(*columns, func.sum(CountRow.count), func.sum(CountRow.cost))
     query = query.where(
@@ -55,29 +55,29 @@ def by_cluster(session: Session, wanted: Range, cluster: str | None) -> list[Tot
 
 
 def first_day(session: Session) -> date | None:
-    """-> the day of the first incident that has a verdict."""
+    """Returns the day of the first incident with a verdict, or None."""
     query = select(func.min(CountRow.period)).where(CountRow.period > periods.FIRST_DAY)
     found = session.execute(query).scalar()
     return periods.day_of(found) if found else None
 
 
 def clusters(session: Session) -> list[str]:
-    """-> the names of all clusters that incidents are of, in order."""
+    """Returns the names of all clusters that have incidents, sorted."""
     first = aliased(IncidentRow)
     names = select(func.min(first.cluster).label("name")).cte("names", recursive=True)
     later = aliased(IncidentRow)
-    # One step in the index for each: there are few, and far more incidents.
+    # One index lookup per cluster: clusters are few, incidents are many.
     after = select(func.min(later.cluster)).where(later.cluster > names.c.name).scalar_subquery()
     names = names.union_all(select(after).where(names.c.name.is_not(None)))
     return list(session.execute(select(names.c.name).where(names.c.name.is_not(None))).scalars())
 
 
 def retry_success(session: Session, wanted: StatsFilter, most: int) -> RetrySuccess:
-    """-> what came of the latest incidents whose advice was a retry, where the job is known by an id."""
+    """Returns what followed the latest incidents that were advised to retry and whose job has an id."""
     columns = [IncidentRow.job_id, IncidentRow.cluster, IncidentRow.attempt, IncidentRow.received_at, IncidentRow.entry]
     latest = select(*columns).where(*conditions(wanted), text(RETRIED)).order_by(IncidentRow.received_at.desc())
     advised = latest.limit(most).subquery()
-    # By the attempt's number, or by time where the sender gives none; each is one step in an index.
+    # The next attempt by number, or by time if the sender gives no numbers. Each is one index lookup.
     ways = [(numbered, clustered) for numbered in (True, False) for clustered in (True, False)]
     came = func.coalesce(*(_next_attempt(advised, *way) for way in ways)).label("came")
     told = select(came, (_FAILED + func.coalesce(advised.c.entry, "")).label("same")).subquery()
@@ -88,15 +88,15 @@ def retry_success(session: Session, wanted: StatsFilter, most: int) -> RetrySucc
 
 
 def precision(session: Session, wanted: StatsFilter, most: int) -> list[Precision]:
-    """-> of the entries that people spoke of most in this time, how often they were right; the latest _SAID words that
-    were said count."""
+    """Returns how often verdicts were judged right, for the entries with the most feedback in this time. Reads only the
+    latest _SAID pieces of feedback."""
     said = select(FeedbackRow.about, FeedbackRow.verdict).order_by(FeedbackRow.at.desc())
     if wanted.since is not None:
         said = said.where(FeedbackRow.at >= wanted.since)
     if wanted.until is not None:
         said = said.where(FeedbackRow.at < wanted.until)
     if wanted.cluster is not None:
-        # Looked up for each: a join would let a planner go through all incidents of the cluster.
+        # A lookup per row: with a join, a planner might read all incidents of the cluster.
         cluster = select(IncidentRow.cluster).where(IncidentRow.number == FeedbackRow.incident_number)
         said = said.where(cluster.scalar_subquery() == wanted.cluster)
     latest = said.limit(_SAID).subquery()
@@ -115,8 +115,8 @@ def _total(part: str, outcome: str, entry: str, count: int, cost: int) -> Total:
 
 
 def _next_attempt(advised: Subquery, numbered: bool, clustered: bool) -> ScalarSelect[str]:
-    """-> what the attempt after an advised one came to, with its entry where it failed; NULL where the job is not told
-    apart in this way, or nothing was heard of it again, or nothing that tells how it ended."""
+    """Returns the outcome of the attempt after an advised one, with its entry if it failed. NULL if the job cannot be
+    identified in this way, if no later attempt is known, or if its end is not known."""
     later, before = aliased(IncidentRow), advised.c
     came = case(
         (later.outcome == _HEALTHY, literal(_HEALTHY)),

@@ -1,4 +1,4 @@
-"""The database: an address in, transactions out. What SQLite and Postgres do differently starts here."""
+"""The database: opens transactions. What SQLite and Postgres do differently is handled here."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ from sqlalchemy.pool import QueuePool
 from torchtriage.errors import StorageUnavailable as StorageUnavailable
 from torchtriage.extras import require
 
-# With a server that is cut off, which the system alone waits for for hours: seconds, and the last one milliseconds.
+# Limits for an unreachable server, without which the system waits for hours. In seconds; the last one in milliseconds.
 _PATIENCE = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
              "tcp_user_timeout": 30_000}  # fmt: skip
-_BUSY = 30  # seconds to wait for another's write, whether it is of this process or of another
-_SHORT = 2  # seconds that a look at whether the database can be written may wait for others
-# Of Postgres, all errors but psycopg's OperationalErrors that say "not now": it takes no writes (25), has no room (53),
-# is going down or coming up (57P), or its system fails it (58).
+_BUSY = 30  # seconds to wait for another writer, in this process or another
+_SHORT = 2  # seconds that a check for writing may wait for others
+# SQLSTATE classes that mean "not now" and are not all psycopg OperationalErrors: the database is read-only (25), out of
+# space (53), shutting down or starting (57P), or has a system error (58).
 _NOT_NOW = ("25", "53", "57P", "58")
 _READ_ONLY = "25006"
-_TRIED = text("UPDATE alembic_version SET version_num = version_num")  # the one row that every database of ours has
+# Every database of this program has exactly this row.
+_TRIED = text("UPDATE alembic_version SET version_num = version_num")
 _LOCK, _LOCK_SHARED = (
     text(f"SELECT pg_advisory_xact_lock{kind}(key) FROM unnest(CAST(:keys AS bigint[])) AS key")
     for kind in ("", "_shared")
@@ -40,19 +41,19 @@ _LOCK, _LOCK_SHARED = (
 
 
 class DatabaseMoved(StorageUnavailable):
-    """What is open is not what lies at the database's place any more: what is written there, nobody finds again."""
+    """The open file is no longer the one at the database's path. What is written to it would be lost."""
 
 
 class Database:
-    """A pool of connections. Opens nothing until the first transaction."""
+    """A pool of connections. The first transaction opens the first connection."""
 
     def __init__(self, url: str) -> None:
         self.engine = connect(url)
-        # Its connections sync no commit, and are not tried before each use: what they are for is done again anyway.
+        # Its commits are not synced and its connections not tested before use, because its work can be repeated.
         self._not_durable = self.engine if self.is_sqlite else connect(url, durable=False)
-        # SQLite has one writer; the threads of this process queue here, in turn, and not in its busy loop.
+        # SQLite has one writer. Threads of this process queue here in order, instead of in SQLite's busy loop.
         self._turn = threading.Lock() if self.is_sqlite else None
-        self.moved: DatabaseMoved | None = None  # for good: only a new start opens what lies there now
+        self.moved: DatabaseMoved | None = None  # permanent: only a restart opens the new file
         self.on_moved: Callable[[], None] = lambda: None
 
     @property
@@ -61,11 +62,11 @@ class Database:
 
     @contextmanager
     def transaction(self, durable: bool = True, patience: float = _BUSY) -> Iterator[Session]:
-        """A transaction that writes; commits at the end, takes everything back on an error.
+        """A transaction that can write. It commits at the end, and rolls back on an error.
 
-        One that is not `durable` can be lost, whole, in a power loss: for what can be worked out again. `patience` is
-        how many seconds it waits for other writers of SQLite at most, in all.
-        Raises StorageUnavailable where the database can't be reached or written.
+        Without `durable`, a power loss can undo it as a whole; use that for what can be computed again. `patience` is
+        the maximum number of seconds to wait for other writers of SQLite. Raises StorageUnavailable if the database
+        cannot be reached or written.
         """
         engine = self.engine if durable else self._not_durable
         with self._in_turn(patience) as wait, self._told(), Session(engine) as session, session.begin():
@@ -74,12 +75,12 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """A transaction that only reads. Raises StorageUnavailable where the database can't be reached."""
+        """A transaction that only reads. Raises StorageUnavailable if the database cannot be reached."""
         with self._told(), Session(self.engine) as session:
             yield session
 
     def check(self) -> None:
-        """Tries a write, and takes it back. Raises StorageUnavailable where the database can't be written soon."""
+        """Tries a write and rolls it back. Raises StorageUnavailable if the database cannot be written soon."""
         with self.transaction(durable=False, patience=_SHORT) as session:
             if not self.is_sqlite:
                 session.execute(text(f"SET LOCAL statement_timeout = '{_SHORT}s'"))
@@ -92,7 +93,7 @@ class Database:
 
     @contextmanager
     def _in_turn(self, patience: float) -> Iterator[float]:
-        """-> the seconds of `patience` that are left once no thread of this process writes beside."""
+        """Waits until no other thread of this process writes. Yields the seconds left of `patience`."""
         if self._turn is None:
             yield patience
             return
@@ -124,9 +125,10 @@ class Database:
 
 
 def connect(url: str, foreign_keys: bool = True, durable: bool = True) -> Engine:
-    """-> an engine for `url`; on SQLite a connection with the option `writing` takes the lock as it begins.
+    """Returns an engine for `url`. On SQLite, a transaction with the option `writing` takes the write lock at its
+    start.
 
-    On Postgres, where it need not be `durable`, a commit waits for no disk and no connection is tried before its use.
+    Without `durable`, commits on Postgres do not wait for the disk, and connections are not tested before use.
     """
     if make_url(url).get_backend_name() != "sqlite":
         require("postgres", "a TRIAGE_DATABASE_URL of Postgres")
@@ -143,7 +145,7 @@ def connect(url: str, foreign_keys: bool = True, durable: bool = True) -> Engine
         event.listen(engine, "handle_error", _leave_read_only)
         return engine
     several = {"timeout": _BUSY, "check_same_thread": False}
-    # The connection that was used last is taken first: its cache is the warmest.
+    # Last in, first out: the connection used last has the warmest cache.
     engine = create_engine(
         url,
         poolclass=QueuePool,
@@ -160,7 +162,7 @@ def connect(url: str, foreign_keys: bool = True, durable: bool = True) -> Engine
 
 
 def _json(text: str) -> Any:
-    """-> the value; what is no JSON stays a text, so that one damaged row does not hide the others."""
+    """Parses JSON. Returns invalid JSON as text, so that one damaged row does not hide the others."""
     try:
         return json.loads(text)
     except ValueError:
@@ -168,7 +170,8 @@ def _json(text: str) -> Any:
 
 
 def postgres_address(url: str) -> dict[str, Any]:
-    """-> what psycopg connects to: of several servers the one that can be written, whichever that is by then."""
+    """Returns psycopg's connection parameters. If the URL has several hosts, psycopg connects to the one that accepts
+    writes."""
     parsed = make_url(url)
     _, given = parsed.get_dialect()().create_connect_args(parsed)
     several = {"target_session_attrs": "read-write"} if "," in str(given.get("host", "")) else {}
@@ -176,57 +179,58 @@ def postgres_address(url: str) -> dict[str, Any]:
 
 
 def lock(session: Session, *names: str, shared: bool = False) -> None:
-    """Holds `names`, taken in this order, until the transaction ends: no other transaction that asks for one of them
-    runs beside, or none but those that share it."""
+    """Locks `names` in this order until the transaction ends. Another transaction that asks for one of them waits,
+    unless both share it."""
     if session.get_bind().dialect.name == "postgresql":
         keys = [int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True) for name in names]
         session.connection().execute(_LOCK_SHARED if shared else _LOCK, {"keys": keys})
-    # On SQLite a transaction that writes is alone.
+    # On SQLite, only one transaction writes at a time.
 
 
 def insert(session: Session, table: Any) -> sqlite.Insert | postgresql.Insert:
-    """-> an INSERT in the words of the session's database, which knows ON CONFLICT."""
+    """Returns an INSERT of the session's database, which supports ON CONFLICT."""
     return sqlite.insert(table) if session.get_bind().dialect.name == "sqlite" else postgresql.insert(table)
 
 
 def _prepare_postgres(durable: bool, connection: Any, _record: Any) -> None:
-    connection.execute("SET jit = off")  # compiling a question of ours takes far longer than answering it
+    connection.execute("SET jit = off")  # compiling our queries takes far longer than running them
     if not durable:
         connection.execute("SET synchronous_commit = off")
     connection.commit()
 
 
 def _leave_read_only(context: ExceptionContext) -> None:
-    """A server that takes no writes any more may have been demoted: all connections are recreated."""
+    """Reconnects everything after a read-only error, because the server may have been demoted."""
     if _sqlstate(context.original_exception) == _READ_ONLY:
         context.is_disconnect = True
 
 
 def _prepare_sqlite(foreign_keys: bool, path: str | None, connection: Any, record: Any) -> None:
-    connection.isolation_level = None  # BEGIN is ours, below
+    connection.isolation_level = None  # this module sends BEGIN itself, see _begin_sqlite
     keys = f"foreign_keys={'ON' if foreign_keys else 'OFF'}"
-    # What it can take a statement back with is of no use after a crash, so it needs no file.
+    # The rollback data of a statement is useless after a crash, so it can be in memory.
     for pragma in ("journal_mode=WAL", "temp_store=MEMORY", keys):
         connection.execute(f"PRAGMA {pragma}")
-    connection.execute("SELECT 1 FROM sqlite_master").close()  # opens the -wal, which stays until the last one closes
-    if path and os.path.exists(path):  # and is not in memory
+    # Creates the -wal file, which stays until the last connection closes.
+    connection.execute("SELECT 1 FROM sqlite_master").close()
+    if path and os.path.exists(path):  # and the database is not in memory
         files = (path, f"{path}-wal")
         record.info["files"] = {file: _identity(file) for file in files}
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """A writer takes its lock at once: taken later, it fails as soon as another wrote meanwhile."""
+    """A writer takes its lock at the start. If it did so later, it would fail when another process wrote meanwhile."""
     _refuse_moved(connection)
     options = connection.get_execution_options()
     writing = options.get("writing")
     if writing:
-        # FULL syncs at the commit, NORMAL leaves that to the next one that does.
+        # FULL syncs at the commit; NORMAL leaves that to the next commit that syncs.
         wanted = {
             "synchronous": "FULL" if options.get("durable", True) else "NORMAL",
             "busy_timeout": int(options.get("wait", _BUSY) * 10) * 100,
         }
         for name, value in wanted.items():
-            if connection.info.get(name) != value:  # it stays as it was set
+            if connection.info.get(name) != value:  # a connection keeps its settings
                 connection.exec_driver_sql(f"PRAGMA {name}={value}")
                 connection.info[name] = value
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
@@ -247,8 +251,8 @@ def _identity(file: str) -> tuple[int, int] | None:
 
 
 def broken(error: DBAPIError) -> bool:
-    """-> whether it is the database that can't be used, and not what was asked of it."""
-    # A file that is none of SQLite's, or a broken one, has no kind of its own.
+    """Returns whether the database cannot be used, as opposed to an error in the statement."""
+    # SQLite has no error class of its own for a damaged file or a file that is not a database.
     known = isinstance(error, (OperationalError, InterfaceError)) or type(error) is DatabaseError
     return known or (_sqlstate(error.orig) or "").startswith(_NOT_NOW)
 

@@ -1,4 +1,4 @@
-"""Decisions in the database. Each function is one step of a transaction that its caller opened."""
+"""Decisions in the database. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from torchtriage.storage.new_incidents import LONGEST_JOB_ID
 from torchtriage.storage.pagination import Page, decode, encode, number_of
 from torchtriage.storage.tables import DecisionRow, IncidentRow
 
-SCORED = 10_000  # the latest decisions, which the score is about
+SCORED = 10_000  # latest decisions that the score counts
 _MOST_EARLIER = 200
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionFilter:
-    """What is looked for; None where it does not matter. `grade` may be `waiting`: the next attempt is not known."""
+    """The decisions to look for; None means any. `grade` may be `waiting`: the next attempt is not known yet."""
 
     incident: str | None = None
     job_id: str | None = None
@@ -42,7 +42,7 @@ class DecisionFilter:
 
 
 def put(session: Session, incident: Incident, decision: Decision, by: str, mode: DecisionMode, at: datetime) -> None:
-    """Keeps the decision about an incident, in place of an earlier one of which nothing came yet."""
+    """Stores the decision about an incident. Replaces an earlier one that is not graded yet."""
     values = {
         "at": at,
         "by": by,
@@ -60,14 +60,14 @@ def put(session: Session, incident: Incident, decision: Decision, by: str, mode:
 
 
 def of_incident(session: Session, incident_id: str) -> DecisionRecord | None:
-    """-> what was decided about an incident, or None."""
+    """Returns the decision about an incident, or None."""
     query = _RECORDS.where(DecisionRow.incident_number == number_of(incident_id))
     found = _records(session, query.execution_options(populate_existing=True))
     return found[0] if found else None
 
 
 def listed(session: Session, wanted: DecisionFilter, limit: int, cursor: str | None) -> Page[DecisionRecord]:
-    """-> decisions that fit, the latest first. Raises BadCursor."""
+    """Returns a page of matching decisions, newest first. Raises BadCursor."""
     query = _RECORDS.order_by(DecisionRow.number.desc()).limit(limit + 1)
     if wanted.incident is not None:
         query = query.where(DecisionRow.incident_number == number_of(wanted.incident))
@@ -87,7 +87,7 @@ def listed(session: Session, wanted: DecisionFilter, limit: int, cursor: str | N
 
 
 def score(session: Session) -> list[Score]:
-    """-> how the latest SCORED decisions turned out, by action, in the order of ACTIONS; actions without any too."""
+    """Returns how the latest SCORED decisions turned out, for each action in the order of ACTIONS."""
     latest = select(DecisionRow.action, DecisionRow.grade).order_by(DecisionRow.number.desc()).limit(SCORED).subquery()
     query = select(latest.c.action, latest.c.grade, func.count()).group_by(latest.c.action, latest.c.grade)
     found: dict[str, dict[str, int]] = {action: {} for action in ACTIONS}
@@ -97,7 +97,7 @@ def score(session: Session) -> list[Score]:
 
 
 def earlier_incidents(session: Session, incident: Incident) -> list[Incident]:
-    """-> the incidents of the same job before this one, the oldest first, the latest _MOST_EARLIER at most."""
+    """Returns the earlier incidents of the same job, oldest first; at most the latest _MOST_EARLIER."""
     job = incident.job
     if job.job_id is None:
         return []
@@ -116,21 +116,22 @@ def earlier_incidents(session: Session, incident: Incident) -> list[Incident]:
 
 
 def ungraded(session: Session, incident_ids: Sequence[str]) -> list[DecisionRecord]:
-    """-> the decisions of which nothing came yet, about other incidents of the jobs that these are of, or of jobs whose
-    ids begin alike."""
+    """Returns the ungraded decisions about other incidents of the same jobs. May include jobs whose long ids begin
+    alike."""
     numbers = [number_of(incident_id) for incident_id in incident_ids]
     return [_record(row, job_id) for row, job_id in session.execute(_UNGRADED, {"these": numbers})]
 
 
 def ungraded_of_job(session: Session, job_id: str, cluster: str | None) -> list[DecisionRecord]:
-    """-> the decisions about this job of which nothing came yet."""
+    """Returns the ungraded decisions about this job."""
     same_cluster = DecisionRow.cluster == cluster if cluster is not None else DecisionRow.cluster.is_(None)
     query = _RECORDS.where(DecisionRow.job_id == _key(job_id), _whole_job_id == job_id, same_cluster)
     return _records(session, query.where(DecisionRow.grade.is_(None)).order_by(DecisionRow.number))
 
 
 def set_grade(session: Session, decision_id: str, grade: Grade, by_incident: str | None, at: datetime) -> None:
-    """Keeps how good a decision was, as a later attempt shows: an incident, or None where a run that worked told it."""
+    """Stores the grade of a decision. `by_incident` is the later attempt that shows it, or None for a
+    successful run."""
     graded = update(DecisionRow).where(DecisionRow.number == number_of(decision_id), DecisionRow.grade.is_(None))
     number = number_of(by_incident) if by_incident is not None else None
     session.execute(graded.values(grade=grade, graded_at=at, graded_by=number))
@@ -140,12 +141,12 @@ def _same_cluster(job: Job) -> ColumnElement[bool]:
     return IncidentRow.cluster == job.cluster if job.cluster is not None else IncidentRow.cluster.is_(None)
 
 
-# An id of a job is cut in indexes; the whole one stands with the incident.
+# Indexes contain only the start of a job's id; the incident has the whole id.
 _whole_job_id = IncidentRow.job["job_id"].as_string()
 _RECORDS = select(DecisionRow, _whole_job_id).join(IncidentRow, IncidentRow.number == DecisionRow.incident_number)
 
 _THESE: BindParameter[int] = bindparam("these", expanding=True)
-# Asked with every batch of verdicts, so made once.
+# Built once, because it runs with every batch of verdicts.
 _UNGRADED = _RECORDS.where(
     DecisionRow.job_id.in_(select(IncidentRow.job_id).where(IncidentRow.number.in_(_THESE))),
     DecisionRow.grade.is_(None),

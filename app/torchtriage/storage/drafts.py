@@ -1,4 +1,4 @@
-"""Drafts of entries in the database. Each function is one step of a transaction that its caller opened."""
+"""Drafts of entries in the database. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -33,32 +33,32 @@ class EditedMeanwhile(BadInput):
 
 
 class InUse(BadInput):
-    """A draft that is tracked or in use stays as it is."""
+    """A draft that is tracked or in use cannot be changed."""
 
     status = 409
     code = "draft_in_use"
 
 
 def listed(session: Session) -> list[StoredDraft]:
-    """-> all drafts, the one that was changed last first."""
+    """Returns all drafts, latest change first."""
     query = select(DraftRow).order_by(DraftRow.changed_at.desc(), DraftRow.number.desc())
     return [_stored(row) for row in session.execute(query).scalars()]
 
 
 def read(session: Session, draft_id: str) -> StoredDraft:
-    """Raises NotFound."""
+    """Returns a draft. Raises NotFound."""
     return _stored(_row(session, draft_id))
 
 
 def of_incident(session: Session, incident_id: str) -> StoredDraft | None:
-    """-> the draft that was made from an incident last, if there is one."""
+    """Returns the latest draft made from an incident, or None."""
     query = select(DraftRow).where(DraftRow.incident_number == number_of(incident_id))
     row = session.execute(query.order_by(DraftRow.number.desc()).limit(1)).scalar_one_or_none()
     return _stored(row) if row else None
 
 
 def add(session: Session, draft: Draft, expect: Text | None, incident_id: str | None, by: str, at: datetime) -> str:
-    """Keeps a new draft -> its id. Raises EntryTaken."""
+    """Stores a new draft and returns its id. Raises EntryTaken."""
     _refuse_taken(session, draft.entry, None)
     row = DraftRow(entry=draft.entry, revision=1, document=fields_form(draft), expect=_form(expect), created_by=by,
                    created_at=at, changed_by=by, changed_at=at,
@@ -71,8 +71,8 @@ def add(session: Session, draft: Draft, expect: Text | None, incident_id: str | 
 def change(
     session: Session, draft_id: str, revision: int, draft: Draft, expect: Text | None, by: str, at: datetime
 ) -> StoredDraft:
-    """Keeps a draft as it is now -> as it was. Raises NotFound, EntryTaken, and EditedMeanwhile where `revision` is no
-    longer the one that is kept."""
+    """Stores the new text of a draft and returns the old draft. Raises NotFound, EntryTaken, InUse, and EditedMeanwhile
+    if `revision` is not the current one."""
     row = held(session, draft_id, revision)
     if row.state != DraftState.DRAFT:
         raise InUse("the draft is tracked or in use; stop that first", draft=draft_id)
@@ -84,7 +84,7 @@ def change(
 
 
 def remove(session: Session, draft_id: str, revision: int) -> StoredDraft:
-    """-> the draft as it was. Raises NotFound, EditedMeanwhile."""
+    """Deletes a draft and returns it. Raises NotFound, EditedMeanwhile and InUse."""
     before = _stored(held(session, draft_id, revision))
     if before.state is not DraftState.DRAFT:
         raise InUse("the draft is tracked or in use; stop that first", draft=draft_id)
@@ -93,9 +93,9 @@ def remove(session: Session, draft_id: str, revision: int) -> StoredDraft:
 
 
 def move(session: Session, draft_id: str, revision: int, state: DraftState, by: str, at: datetime) -> StoredDraft:
-    """Puts a draft into another state -> as it was. One that is tracked counts from the latest incident on.
+    """Puts a draft into another state and returns the old draft. A tracked draft counts incidents received from now on.
 
-    Raises NotFound, EditedMeanwhile.
+    Raises NotFound and EditedMeanwhile.
     """
     row = held(session, draft_id, revision)
     before = _stored(row)
@@ -105,31 +105,30 @@ def move(session: Session, draft_id: str, revision: int, state: DraftState, by: 
     if state is DraftState.TRACKING:
         row.tracked_to = session.execute(select(func.max(IncidentRow.number))).scalar_one() or 0
         row.tracking = None
-    row.revision += 1  # who changed its words stays
+    row.revision += 1  # changed_by stays, because the text does not change
     return before
 
 
 def applied(session: Session) -> list[StoredDraft]:
-    """-> the drafts that are in use, in the order of their entries."""
+    """Returns the drafts that are in use, sorted by entry id."""
     query = select(DraftRow).where(DraftRow.state == DraftState.APPLIED).order_by(DraftRow.entry)
     return [_stored(row) for row in session.execute(query).scalars()]
 
 
 def tracked(session: Session) -> list[tuple[StoredDraft, int, BackTest]]:
-    """-> the drafts that are tracked, each with the number of the last incident that was looked at, and what was
-    counted."""
+    """Returns the tracked drafts, each with the number of the last incident checked and the counts."""
     query = select(DraftRow).where(DraftRow.state == DraftState.TRACKING).order_by(DraftRow.number)
     return [(_stored(row), row.tracked_to or 0, _tracking(row)) for row in session.execute(query).scalars()]
 
 
 def tracking(session: Session, draft_id: str) -> BackTest:
-    """-> what was counted while a draft was tracked last. Raises NotFound."""
+    """Returns the counts of the draft's latest tracking. Raises NotFound."""
     return _tracking(_row(session, draft_id))
 
 
 def count(session: Session, draft_id: str, since: int, until: int, counted: BackTest) -> bool:
-    """Keeps what was counted up to the incident `until` -> False where another server did, or the draft is no longer
-    tracked."""
+    """Stores the counts up to the incident `until`. Returns False if another server did so, or if the draft is not
+    tracked any more."""
     mine = (DraftRow.number == number_of(draft_id), DraftRow.tracked_to == since, DraftRow.state == DraftState.TRACKING)
     changes = {"tracked_to": until, "tracking": fields_form(counted)}
     done = session.execute(update(DraftRow).where(*mine).values(changes))
@@ -137,9 +136,9 @@ def count(session: Session, draft_id: str, since: int, until: int, counted: Back
 
 
 def held(session: Session, draft_id: str, revision: int) -> DraftRow:
-    """-> the row of a draft, which nobody else changes until the transaction ends. For this layer only.
+    """Returns the row of a draft, locked until the transaction ends. Only for modules of the storage.
 
-    Raises NotFound, EditedMeanwhile.
+    Raises NotFound and EditedMeanwhile.
     """
     lock(session, "drafts")
     row = _row(session, draft_id)

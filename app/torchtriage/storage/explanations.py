@@ -1,4 +1,4 @@
-"""What a language model said about incidents. Each function is one step of a transaction that its caller opened."""
+"""A language model's answers about incidents. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torchtriage.storage.tables import ExplanationRow, IncidentRow
 
 
 def keep(session: Session, incident_id: str, made: Explanation) -> None:
-    """Keeps what was said about an incident, if that is still there, instead of what was."""
+    """Stores the answer about an incident; it replaces an earlier one. Does nothing if the incident was deleted."""
     number = number_of(incident_id)
     if session.get(IncidentRow, number) is None:
         return
@@ -23,7 +23,7 @@ def keep(session: Session, incident_id: str, made: Explanation) -> None:
 
 
 def of(session: Session, incident_id: str) -> Explanation | None:
-    """-> what was said about an incident, or None."""
+    """Returns the answer about an incident, or None."""
     wanted = select(ExplanationRow.document).where(ExplanationRow.incident_number == number_of(incident_id))
     document = session.execute(wanted).scalar_one_or_none()
     return from_json_form(Explanation, document) if document else None

@@ -1,4 +1,4 @@
-"""Feedback in the database. Each function is one step of a transaction that its caller opened."""
+"""Feedback in the database. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from torchtriage.storage.incidents import is_id
 from torchtriage.storage.pagination import number_of
 from torchtriage.storage.tables import FeedbackRow, IncidentRow
 
-LOOKED_AT = 1000  # incidents of a group whose notes are looked through
+LOOKED_AT = 1000  # maximum incidents of a group whose feedback is read
 
 
 def add(session: Session, incident_id: str, said: Feedback) -> None:
-    """Raises NotFound."""
+    """Stores feedback about an incident. Raises NotFound."""
     row = session.execute(select(IncidentRow.number, IncidentRow.entry).where(is_id(incident_id))).one_or_none()
     if row is None:
         raise NotFound("no such incident", incident=incident_id[:100])
@@ -37,7 +37,7 @@ def add(session: Session, incident_id: str, said: Feedback) -> None:
 
 
 def remove(session: Session, incident_id: str, by: str, at: datetime) -> Feedback:
-    """Takes back what somebody said of an incident at that time -> what it was. Raises NotFound."""
+    """Deletes the feedback that a person gave about an incident at that time, and returns it. Raises NotFound."""
     row = session.execute(
         select(FeedbackRow)
         .join(IncidentRow, IncidentRow.number == FeedbackRow.incident_number)
@@ -53,7 +53,7 @@ def remove(session: Session, incident_id: str, by: str, at: datetime) -> Feedbac
 
 
 def of_entry(session: Session, entry: str) -> tuple[int, int]:
-    """-> how often people said that verdicts that named this entry were right, and wrong."""
+    """Returns how often verdicts with this entry were judged right, and how often wrong."""
     right = func.sum(case((FeedbackRow.verdict == "right", 1), else_=0))
     query = select(func.coalesce(right, 0), func.count()).where(FeedbackRow.about == entry)
     agreed, all_of_them = session.execute(query).one()
@@ -61,19 +61,18 @@ def of_entry(session: Session, entry: str) -> tuple[int, int]:
 
 
 def notes_of_entry(session: Session, entry: str, most: int) -> list[tuple[str, Feedback]]:
-    """-> what people wrote to verdicts that named this entry, each with its incident's id, the newest first."""
+    """Returns people's notes on verdicts with this entry, each with the incident's id, newest first."""
     return _notes(session, select(FeedbackRow).where(FeedbackRow.about == entry), most)
 
 
 def notes_of_group(session: Session, group: str, but: str, most: int) -> list[tuple[str, Feedback]]:
-    """-> what people wrote to the group's latest LOOKED_AT incidents except `but`, each with its incident's id, the
+    """Returns people's notes on the group's latest LOOKED_AT incidents except `but`, each with the incident's id,
     newest first."""
     return _notes(session, _of_group(group, IncidentRow.number != number_of(but)), most)
 
 
 def of_group(session: Session, group: str) -> list[tuple[str, Feedback]]:
-    """-> all that people said of the group's latest LOOKED_AT incidents, each with its incident's id, the newest
-    first."""
+    """Returns all feedback about the group's latest LOOKED_AT incidents, each with the incident's id, newest first."""
     return _told(session, _of_group(group).order_by(FeedbackRow.number.desc()))
 
 

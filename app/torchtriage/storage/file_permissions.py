@@ -1,4 +1,4 @@
-"""Protects stored data from other users of the machine: permissions of folders and files."""
+"""Protects stored data from other users of the machine by permissions of folders and files."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sqlalchemy.engine import make_url
 
 log = logging.getLogger(__name__)
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_BESIDE = ("", "-wal", "-shm", "-journal")  # SQLite gives a new one of these the rights of the database
+_BESIDE = ("", "-wal", "-shm", "-journal")  # SQLite creates these files with the permissions of the database
 
 
 def make_private(data_dir: Path, database: str) -> None:
-    """Takes the rights of others from the data folder and, on SQLite, from the database and its files; makes the folder
-    where it is not there. One line of the log tells what was open, or could not be closed."""
-    with suppress(OSError):  # whoever needs the folder says why it can't be made
+    """Removes other users' permissions from the data folder and, on SQLite, from the database files. Creates the folder
+    if it is missing. Logs what was accessible, and what could not be protected."""
+    with suppress(OSError):  # the code that needs the folder reports the error
         make_folder(data_dir)
     parsed = make_url(database)
     files = [f"{parsed.database}{end}" for end in _BESIDE] if parsed.get_backend_name() == "sqlite" else []
@@ -37,21 +37,21 @@ def make_private(data_dir: Path, database: str) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder that is its owner's alone; one that is there stays as it is. Raises OSError."""
+    """Creates a folder for its owner only. An existing folder does not change. Raises OSError."""
     path.mkdir(0o700, parents=True, exist_ok=True)
 
 
 def make_file(path: Path) -> None:
-    """Makes an empty file that is its owner's alone; one that is there stays as it is. Raises OSError."""
+    """Creates an empty file for its owner only. An existing file does not change. Raises OSError."""
     path.touch(0o600)
 
 
 def _close(path: Path) -> bool:
-    """-> whether others had rights. Raises OSError."""
+    """Removes other users' permissions. Returns whether there were any. Raises OSError."""
     mode = path.stat().st_mode
     if not mode & _OTHERS:
         return False
     if mode & stat.S_ISVTX:
-        raise PermissionError(0, "a folder that all share")  # as /tmp, which others need
+        raise PermissionError(0, "a folder that all share")  # like /tmp, which other users need
     path.chmod(stat.S_IMODE(mode) & stat.S_IRWXU)
     return True

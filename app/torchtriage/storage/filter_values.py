@@ -1,4 +1,4 @@
-"""What the latest incidents are filtered by. Each function is one step of a transaction."""
+"""Values by which the latest incidents can be filtered. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COLUMNS = ("entry", "outcome", "host", "user", "cluster", "state", "advice", "j
 
 
 def latest(session: Session, wanted: IncidentFilter, most: int) -> list[dict[str, set[str]]]:
-    """-> of the latest incidents that fit `wanted`, at most so many, what each is found by: values by filter."""
+    """Returns, for each of the latest `most` incidents that fit `wanted`, its values by filter."""
     numbers = [one.number for one in incident_list.listed(session, wanted, most, None).items]
     query = select(*(getattr(IncidentRow, name) for name in _COLUMNS)).where(IncidentRow.number.in_(numbers))
     return [_values(row) for row in session.connection().execute(query)]

@@ -1,9 +1,9 @@
-"""Moves groups to new fingerprints after an upgrade: old and new fingerprints in, groups under the new ones out.
+"""Moves groups to new fingerprints after an upgrade.
 
-Later knowledge, and later rules of fingerprints, give the logs of one fingerprint another, or several others. People
-decided about the group and not about its fingerprint, so it goes on under the new one; see
-docs/decisions/0026-groups-outlive-their-fingerprints.md for what becomes of it where several are old or new. Each
-function is one step of a transaction that its caller opened.
+New knowledge, or new rules for fingerprints, can give the logs of one fingerprint another one, or several. People's
+decisions are about the group and not about its fingerprint, so the group continues under the new fingerprint. For
+several old or new ones see docs/decisions/0026-groups-outlive-their-fingerprints.md. Each function is one step of the
+caller's transaction.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from torchtriage.storage.group_merging import SPLIT_BY, attach_group, lock_group
 from torchtriage.storage.retriage_reads import TriagedIncident
 from torchtriage.storage.tables import FingerprintRow, GroupRow, IncidentRow, OutboxRow, SplitRow, SuccessionRow
 
-_SHARE = 2 / 3  # of the logs that were looked at: so many make a fingerprint the heir
-# What stays where two groups turn out to be one: nothing that somebody left open falls silent.
+_SHARE = 2 / 3  # if this share of the checked logs has one new fingerprint, the group continues under it
+# If two groups become one, the status with the higher number stays, so that an open group is not silenced.
 _LOUDNESS = {GroupStatus.IGNORED: 0, GroupStatus.RESOLVED: 1, GroupStatus.OPEN: 2}
 _UNSYNCHRONIZED = {"synchronize_session": False}
 _Under = aliased(GroupRow)
-# What somebody decided about, and not only the rules.
+# Groups that a person has changed.
 _DECIDED = or_(
     GroupRow.status != GroupStatus.OPEN,
     GroupRow.owner.is_not(None),
@@ -42,25 +42,25 @@ _DECIDED = or_(
 
 
 def left(session: Session, knowledge: str) -> int:
-    """-> how many fingerprints were not looked at with this knowledge."""
+    """Returns the number of fingerprints that were not checked with this knowledge."""
     return session.execute(select(func.count()).where(*_of_other(knowledge))).scalar_one()
 
 
 def unlooked(session: Session, knowledge: str) -> list[str]:
-    """-> those fingerprints, first of groups that somebody decided about; else by chance, as several processes may work
-    at it."""
+    """Returns those fingerprints. Groups that a person has changed come first, then random order, because several
+    processes may share the work."""
     query = select(FingerprintRow.fingerprint).join(GroupRow, GroupRow.number == FingerprintRow.group_number)
     return list(session.execute(query.where(*_of_other(knowledge)).order_by(_DECIDED.desc(), func.random())).scalars())
 
 
 def is_left(session: Session, fingerprint: str, knowledge: str) -> bool:
-    """-> whether nobody looked at it meanwhile."""
+    """Returns whether this fingerprint is still unchecked."""
     query = select(func.count()).where(FingerprintRow.fingerprint == fingerprint, *_of_other(knowledge))
     return bool(session.execute(query).scalar_one())
 
 
 def sample(session: Session, fingerprint: str, most: int) -> list[TriagedIncident]:
-    """-> the newest incidents of a fingerprint, those that people split off included."""
+    """Returns the newest incidents of a fingerprint, including those that people split off."""
     theirs = [fingerprint, *_parts(session, fingerprint)]
     query = select(IncidentRow.number).where(IncidentRow.fingerprint.in_(theirs), IncidentRow.state == State.TRIAGED)
     numbers = session.execute(query.order_by(IncidentRow.number.desc()).limit(most)).scalars()
@@ -68,10 +68,10 @@ def sample(session: Session, fingerprint: str, most: int) -> list[TriagedInciden
 
 
 def carry(session: Session, fingerprint: str, seen: Mapping[str, int], knowledge: str) -> list[str]:
-    """Notes where the logs of a fingerprint belong now: `seen` is how many of those looked at have which one.
+    """Records where the logs of a fingerprint belong now. `seen` has the number of checked logs per new fingerprint.
 
-    Its group goes on under the one that most of them have. -> incidents that came meanwhile and have their right group
-    now: people must be told of them what there is to tell there.
+    If most logs have the same new one, the group continues under it. Returns incidents received meanwhile that are now
+    in their right group, so that the caller can alert people.
     """
     regroup_alone(session)
     row = session.get(FingerprintRow, fingerprint)
@@ -87,16 +87,15 @@ def carry(session: Session, fingerprint: str, seen: Mapping[str, int], knowledge
         if new != heir and known is None:
             session.add(SuccessionRow(fingerprint=fingerprint, successor=new, heir=False))
             _came_out(session, row.group_number, new)
-        elif new == heir and not (
-            known and known.heir
-        ):  # else it was before, and people may have separated the two since
+        # Otherwise this was done before, and people may have separated the two since.
+        elif new == heir and not (known and known.heir):
             told += _bequeath(session, fingerprint, new, knowledge)
     return told
 
 
 def settle(session: Session, now: datetime) -> int:
-    """Comes when all were looked at: groups that were made meanwhile are new, and what must be said about them is due
-    -> how many there were."""
+    """Called when all fingerprints are checked. Groups made meanwhile are new, and their alerts are due now. Returns
+    the number of these groups."""
     provisional = select(GroupRow.number).where(GroupRow.provisional)
     _tell_now(session, [OutboxRow.group_number.in_(provisional)], now)
     made = update(GroupRow).where(GroupRow.provisional).values(provisional=False).returning(GroupRow.number)
@@ -104,7 +103,7 @@ def settle(session: Session, now: datetime) -> int:
 
 
 def _of_other(knowledge: str) -> list[ColumnElement[bool]]:
-    # What follows a blank was added where people split a group, and goes where the rest of it does.
+    # The part after a blank was added by a split, and follows the rest of the fingerprint.
     return [FingerprintRow.knowledge.is_distinct_from(knowledge), ~FingerprintRow.fingerprint.contains(" ")]
 
 
@@ -114,7 +113,7 @@ def _rules(session: Session, fingerprint: str) -> list[SplitRow]:
 
 
 def _parts(session: Session, fingerprint: str) -> Iterator[str]:
-    """Yields the fingerprints of what people split off one."""
+    """Yields the fingerprints that people split off this one."""
     for rule in _rules(session, fingerprint):
         part = split_fingerprint(fingerprint, rule.field, rule.value)
         yield part
@@ -122,7 +121,7 @@ def _parts(session: Session, fingerprint: str) -> Iterator[str]:
 
 
 def _hold(session: Session, fingerprints: list[str]) -> None:
-    """Holds, in one go, all that the group of the first can touch on its way to the others."""
+    """Locks, in one step, all fingerprints that moving the first one's group to the others can affect."""
     suffixes = ["", *(part.removeprefix(fingerprints[0]) for part in _parts(session, fingerprints[0]))]
     names = {name + suffix for name in fingerprints for suffix in suffixes}
     groups = select(FingerprintRow.group_number).where(FingerprintRow.fingerprint.in_(names)).distinct()
@@ -130,9 +129,10 @@ def _hold(session: Session, fingerprints: list[str]) -> None:
 
 
 def _bequeath(session: Session, old: str, new: str, knowledge: str) -> list[str]:
-    """Lets the group of one fingerprint go on under another, and so what people split off it -> as `carry`."""
+    """Continues the group of one fingerprint, and the parts split off it, under another fingerprint. Returns incidents
+    as `carry` does."""
     mine, theirs = session.get(FingerprintRow, old), session.get(FingerprintRow, new)
-    if mine is None:  # of a part that had no incident left
+    if mine is None:  # a part without incidents
         return []
     session.merge(SuccessionRow(fingerprint=old, successor=new, heir=True))
     told: list[str] = []
@@ -153,8 +153,8 @@ def _bequeath(session: Session, old: str, new: str, knowledge: str) -> list[str]
 
 
 def _bequeath_part(session: Session, rule: SplitRow, new: str, silent: int, knowledge: str) -> list[str]:
-    """Splits off the new fingerprint what was split off the old one, unless the part says less than `silent`: than a
-    group that was there -> as `carry`."""
+    """Repeats a split of the old fingerprint on the new one. Skips it if the part's status ranks below `silent`, which
+    is the status of an existing group. Returns incidents as `carry` does."""
     part = session.get(FingerprintRow, split_fingerprint(rule.fingerprint, rule.field, rule.value))
     if part is None or _LOUDNESS[GroupStatus(_root(session, part).status)] < silent:
         return []
@@ -170,12 +170,13 @@ def _bequeath_part(session: Session, rule: SplitRow, new: str, silent: int, know
 
 
 def _unite(session: Session, mine: FingerprintRow, own: GroupRow, other: GroupRow, new: str) -> None:
-    """A group goes over to a fingerprint whose group is one of its own. `own` and `other` are where both lead to."""
+    """Merges a group into the existing group of its new fingerprint, or the reverse. `own` and `other` are their final
+    groups."""
     if not (_is_decided(session, session.get_one(GroupRow, mine.group_number)) or _is_decided(session, own)):
-        return  # There is nothing to carry over: its incidents go there with the next retriage.
+        return  # Nothing to carry over: the next retriage moves its incidents.
     stays, goes = sorted((own, other), key=_weight, reverse=True)
     attach_group(session, goes, stays)
-    # That there are more of them now is no news of the failure.
+    # The sum of both is no news about the failure, so it must not pass a threshold.
     stays.told_count = max(stays.told_count or 0, stays.count)
     stays.told_gpu_hours = max(stays.told_gpu_hours or 0, stays.gpu_hours or 0)
     if other.provisional:
@@ -185,9 +186,10 @@ def _unite(session: Session, mine: FingerprintRow, own: GroupRow, other: GroupRo
 
 
 def _absorb(session: Session, number: int, root: GroupRow, new: GroupRow) -> list[str]:
-    """Makes a group that came meanwhile part of the one that it is: of group `number`, which leads to `root`.
+    """Makes a group received meanwhile part of group `number`, whose final group is `root`. Its alert as a new failure
+    is not sent.
 
-    What had to be said about it as a new failure is not. -> as `carry`.
+    Returns incidents as `carry` does.
     """
     leads = update(FingerprintRow).where(FingerprintRow.group_number == new.number).values(group_number=number)
     session.execute(leads, execution_options=_UNSYNCHRONIZED)
@@ -199,8 +201,8 @@ def _absorb(session: Session, number: int, root: GroupRow, new: GroupRow) -> lis
 
 
 def _move_in(session: Session, them: ColumnElement[bool], group: GroupRow, changes: dict[str, Any]) -> list[str]:
-    """Moves incidents that came meanwhile into a group -> the one of which to tell there; a resolved group is open
-    again where one is younger than the decision, as when it had come there at once."""
+    """Moves incidents received meanwhile into a group. Returns the incident to alert people about. A resolved group
+    reopens if one of them is newer than its resolution, as if it had joined at once."""
     query = select(IncidentRow.number, IncidentRow.received_at).where(them).order_by(IncidentRow.received_at)
     came = session.execute(query).all()
     if not came:
@@ -218,7 +220,8 @@ def _move_in(session: Session, them: ColumnElement[bool], group: GroupRow, chang
 
 
 def _came_out(session: Session, number: int, new: str) -> None:
-    """Notes that the group of a fingerprint, if it came meanwhile, came out of another one: no new failure."""
+    """Records that a group received meanwhile, under the new fingerprint, comes from another group and is no new
+    failure."""
     known = session.get(FingerprintRow, new)
     group = session.get_one(GroupRow, known.group_number) if known else None
     if group is not None and group.provisional:
@@ -227,7 +230,8 @@ def _came_out(session: Session, number: int, new: str) -> None:
 
 
 def _is_known(session: Session, group: GroupRow) -> None:
-    """Nobody is told of a group that came meanwhile that it is new; what else there is to say about it is due."""
+    """Marks a group received meanwhile as known: its alert as a new failure is deleted, its other alerts
+    are due now."""
     group.provisional = False
     session.flush()
     here = OutboxRow.group_number == group.number
@@ -237,14 +241,14 @@ def _is_known(session: Session, group: GroupRow) -> None:
 
 
 def _tell_now(session: Session, which: list[ColumnElement[bool]], now: datetime) -> None:
-    """Has what was held back sent."""
+    """Makes delayed messages due now."""
     held = [OutboxRow.state == SendState.READY, OutboxRow.tries == 0, OutboxRow.due_at > now]
     due = update(OutboxRow).where(*which, *held).values(due_at=now)
     session.execute(due, execution_options=_UNSYNCHRONIZED)
 
 
 def _root(session: Session, row: FingerprintRow) -> GroupRow:
-    """-> the group in which the incidents of a fingerprint are."""
+    """Returns the group that contains the incidents of a fingerprint."""
     return session.get_one(GroupRow, final_group(session, row.group_number))
 
 
@@ -254,5 +258,5 @@ def _is_decided(session: Session, group: GroupRow) -> bool:
 
 
 def _weight(group: GroupRow) -> tuple[Any, ...]:
-    """-> by what the decision about one of two groups that are one stays in force; the other's is kept beside it."""
+    """Returns the sort key that decides which of two merged groups stays on top."""
     return _LOUDNESS[GroupStatus(group.status)], bool(group.owner or group.note), group.count, -group.number

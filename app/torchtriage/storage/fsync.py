@@ -1,4 +1,4 @@
-"""Syncs files to the disk: paths in; what they hold survives a power loss when the call returns."""
+"""Syncs files to disk, so that they survive a power loss."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from torchtriage.storage.blob_writer import beside
 
-_MANY = 64  # files; to bring all of a file system to rest takes less than so many one after another
+_MANY = 64  # files; from this number on, syncing the whole file system is faster
 
 
 def sync_files(files: Sequence[Path]) -> None:
@@ -38,7 +38,7 @@ def _opened(path: Path, call: Callable[[int], object]) -> None:
 
 @cache
 def _syncfs() -> Callable[[int], None] | None:
-    """-> syncfs(2), which Linux has and Python does not name; None elsewhere."""
+    """Returns syncfs(2) of Linux, which Python does not offer; None on other systems."""
     if sys.platform != "linux":
         return None
     library = ctypes.CDLL(None, use_errno=True)

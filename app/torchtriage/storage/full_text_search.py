@@ -1,7 +1,7 @@
-"""Full-text search over incidents. Words are cut here and not by the database, so that both find the same.
+"""Full-text search over incidents. Words are split here and not by the database, so that both databases find the same.
 
-`incident_search` has two columns on both: rowid (the incident's number) and words. On SQLite it is an FTS5 table, on
-Postgres a plain one with an index over the words as they stand.
+The table `incident_search` has two columns: rowid (the incident's number) and words. On SQLite it is an FTS5 table, on
+Postgres an ordinary one with an index over the words.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sqlalchemy.orm import Session
 from torchtriage.lazy_regex import lazy_regex
 
 TABLE = "incident_search"
-LONGEST = 20_000  # characters of a text that are searched
+LONGEST = 20_000  # characters of a text that are indexed
 _search = table(TABLE, column("rowid", BigInteger), column("words", Text))
 _ADD = insert(_search)
 _REPLACE = update(_search).where(_search.c.rowid == bindparam("of")).values(words=bindparam("its_words"))
@@ -42,7 +42,8 @@ _LONGEST_WORD = 64
 
 
 def words(content: str) -> set[str]:
-    """-> the words of a text: runs of letters and digits, the parts of camelCase, pairs of Chinese characters."""
+    """Returns the words of a text: sequences of letters and digits, the parts of camelCase, and pairs of Chinese
+    characters."""
     found: set[str] = set()
     for run in set(_runs(content[:LONGEST])):
         if _is_cjk(run):
@@ -55,7 +56,7 @@ def words(content: str) -> set[str]:
 
 
 def asked(query: str) -> list[str]:
-    """-> what a query asks for; each is the beginning of a word that must be there."""
+    """Returns the words of a query. Each matches the beginning of a word in an incident; all must match."""
     found: list[str] = []
     for run in _runs(query[:1000]):
         if _is_cjk(run):
@@ -66,13 +67,13 @@ def asked(query: str) -> list[str]:
 
 
 def replace(session: Session, contents: Mapping[int, str]) -> None:
-    """Makes incidents that are in the search findable by other content."""
+    """Replaces the indexed text of incidents."""
     rows = [{"of": number, "its_words": _row_words(content)} for number, content in contents.items()]
     session.connection().execute(_REPLACE, rows)
 
 
 def put_all(session: Session, contents: Mapping[int, str]) -> None:
-    """Makes incidents that are in no search yet findable, each by its content."""
+    """Adds the text of incidents that are not indexed yet."""
     rows = [{"rowid": number, "words": _row_words(content)} for number, content in contents.items()]
     session.connection().execute(_ADD, rows)
 
@@ -82,21 +83,21 @@ def remove(session: Session, number: int) -> None:
 
 
 def has(number: ColumnElement[int], query: str) -> ColumnElement[bool]:
-    """-> the condition that the incident `number` has every word of `query`, which asks for some: its words are read,
-    and no index is asked. For incidents that are looked at one by one."""
+    """Returns a condition: incident `number` has every word of `query`, which must not be empty. It reads the
+    incident's words and uses no index, for incidents that are checked one by one."""
     words_of = literal(" ") + _search.c.words
     found = and_(*(words_of.contains(f" {term}") for term in asked(query)))
     return select(found).where(_search.c.rowid == number).scalar_subquery()
 
 
 def some(session: Session, query: str, most: int) -> list[int]:
-    """-> numbers of at most so many incidents that have every word of `query`, which asks for some."""
+    """Returns the numbers of at most `most` incidents that have every word of `query`, which must not be empty."""
     terms = asked(query)
-    # Terms hold letters and digits only, so quoting is for the databases' own words (AND, NEAR).
+    # Terms contain only letters and digits. Quotes are needed for keywords of the database (AND, NEAR).
     if session.get_bind().dialect.name == "sqlite":
         having = text(f"{TABLE} MATCH :terms").bindparams(terms=" ".join(f'"{term}"*' for term in terms))
     else:
-        # Without its index each row's words would be cut again, which takes longer than the planner thinks.
+        # Without the index, Postgres would split the words of each row, which is slower than its planner assumes.
         session.execute(text("SET LOCAL enable_seqscan = off"))
         vector = "array_to_tsvector(string_to_array(words, ' '))"
         told = " & ".join(f"'{term}':*" for term in terms)
@@ -110,7 +111,7 @@ def _row_words(content: str) -> str:
 
 def _runs(content: str) -> Iterator[str]:
     for line in content.split("\n"):
-        if not line.isascii():  # most lines are, and stay as they are
+        if not line.isascii():  # most lines are ASCII and need no change
             plain = unicodedata.normalize("NFKD", line)
             bare = "".join(char for char in plain if not unicodedata.combining(char))
             line = unicodedata.normalize("NFKC", bare)

@@ -1,4 +1,4 @@
-"""Logs that come in pieces, in the database. Each function is one step of a transaction that its caller opened."""
+"""Logs that arrive in pieces, in the database. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from torchtriage.storage.database import insert
 from torchtriage.storage.pagination import number_of
 from torchtriage.storage.tables import GatheredJobRow, GatheredPieceRow
 
-_HEAD = 8  # of this share of what a job may have, its beginning is kept
-_MOST_JOBS = 10_000  # looked at together
-_AT_ONCE = 64  # pieces read together
+_HEAD = 8  # the first 1/8 of a job's limit is reserved for its first lines
+_MOST_JOBS = 10_000  # maximum jobs per query
+_AT_ONCE = 64  # pieces per query
 _UNSYNCHRONIZED = {"synchronize_session": False}
 
 
 def total(session: Session) -> int:
-    """-> the bytes of all jobs."""
+    """Returns the total bytes of all jobs."""
     return int(session.execute(select(func.coalesce(func.sum(GatheredJobRow.bytes), 0))).scalar_one())
 
 
 def add(session: Session, come: JobPiece, now: datetime, most: int) -> None:
-    """Keeps what came of a job; where that is more than `most` bytes then, the oldest lines behind its beginning go."""
+    """Stores new pieces of a job. If the job then has more than `most` bytes, deletes the oldest lines after its
+    beginning."""
     lines, size = sum(piece.lines for piece in come.pieces), sum(len(piece.content) for piece in come.pieces)
     none = {"bytes": 0, "lines": 0, "dropped": 0, "ended": False, "job": {}}
     adding = insert(session, GatheredJobRow).values(key=come.key, since=now, last_at=now, **none)
     session.execute(adding.on_conflict_do_nothing(index_elements=["key"]))
     own = select(GatheredJobRow).where(GatheredJobRow.key == come.key).with_for_update()
     row = session.execute(own, execution_options={"populate_existing": True}).scalar_one()
-    row.job = come.job.to_json() | row.job  # what was said first stays: later reports of the job are told by it
+    row.job = come.job.to_json() | row.job  # earlier values win, because the job's later reports are recognized by them
     row.last_at, row.ended = now, row.ended or come.ended
     row.bytes, row.lines = row.bytes + size, row.lines + lines
     number, held = row.number, row.bytes
@@ -58,14 +59,14 @@ def add(session: Session, come: JobPiece, now: datetime, most: int) -> None:
 
 
 def listed(session: Session) -> list[GatheredJob]:
-    """-> the jobs, those that ended first, then the one that was silent longest; of very many not all."""
+    """Returns at most _MOST_JOBS jobs: ended ones first, then the one that has been silent longest."""
     row = GatheredJobRow
     query = select(row).order_by(row.ended.desc(), row.last_at, row.number).limit(_MOST_JOBS)
     return [_job(row) for row in session.execute(query).scalars()]
 
 
 def read(session: Session, job_id: str) -> GatheredJob:
-    """Raises NotFound."""
+    """Returns a job. Raises NotFound."""
     row = session.get(GatheredJobRow, number_of(job_id))
     if row is None:
         raise NotFound("no such job is being gathered", job=job_id[:100])
@@ -73,7 +74,7 @@ def read(session: Session, job_id: str) -> GatheredJob:
 
 
 def streams(session: Session, job_id: str) -> tuple[list[str], int]:
-    """-> the names of a job's streams in the order in which they came, and the number of its newest piece."""
+    """Returns the names of a job's streams in order of arrival, and the number of its newest piece."""
     query = select(GatheredPieceRow.stream, func.min(GatheredPieceRow.number), func.max(GatheredPieceRow.number))
     query = query.where(GatheredPieceRow.job_number == number_of(job_id)).group_by(GatheredPieceRow.stream)
     found = sorted(session.execute(query), key=lambda row: row[1])
@@ -81,26 +82,26 @@ def streams(session: Session, job_id: str) -> tuple[list[str], int]:
 
 
 def content(session: Session, job_id: str, stream: str, newest: int) -> Iterator[bytes]:
-    """Yields the lines of a stream in the order in which they were written, up to the piece of this number."""
+    """Yields the lines of a stream in the order written, up to the piece with the number `newest`."""
     row = GatheredPieceRow
     own = (row.job_number == number_of(job_id), row.stream == stream, row.number <= newest)
     numbers = session.execute(select(row.number).where(*own).order_by(row.began, row.number)).scalars().all()
     for start in range(0, len(numbers), _AT_ONCE):
         wanted = numbers[start : start + _AT_ONCE]
         read = session.execute(select(row.number, row.content).where(row.number.in_(wanted)))
-        found = {number: content for number, content in read}  # noqa: C416  a row is no pair for the types
+        found = {number: content for number, content in read}  # noqa: C416  mypy does not accept a row as a pair
         for number in wanted:
-            if number in found:  # else it was dropped meanwhile
+            if number in found:  # otherwise it was deleted meanwhile
                 yield zlib.decompress(found[number])
 
 
 def note_report(session: Session, job_id: str, at: datetime) -> None:
-    """Notes that the job became a provisional incident."""
+    """Records that the job became a provisional incident."""
     session.execute(update(GatheredJobRow).where(GatheredJobRow.number == number_of(job_id)).values(reported_at=at))
 
 
 def forget(session: Session, job_id: str, newest: int) -> None:
-    """Takes a job away with its pieces up to that number; what came since begins a new one."""
+    """Deletes a job with its pieces up to the number `newest`. Later pieces begin a new job."""
     number, row = number_of(job_id), GatheredPieceRow
     job = session.get(GatheredJobRow, number, with_for_update=True)
     session.execute(delete(row).where(row.job_number == number, row.number <= newest))

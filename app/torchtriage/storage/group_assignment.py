@@ -1,5 +1,6 @@
-"""Which group the incident of a verdict belongs to: by its fingerprint, and by what people merged and split, which
-`grouping` keeps. Each function is one step of a transaction that its caller opened.
+"""Finds the group of a verdict's incident, by its fingerprint and by people's merges and splits (see group_merging).
+
+Each function is one step of the caller's transaction.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from torchtriage.storage import audit_log
 from torchtriage.storage.database import lock
 from torchtriage.storage.tables import FingerprintRow, GroupRow, SplitRow, SuccessionRow
 
-BY_ITSELF = "torchtriage"  # in the audit log
+BY_ITSELF = "torchtriage"  # the author of automatic changes in the audit log
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What is known of a group as it is made: the knowledge of its first verdict, the group that its incident was in
-    before, and whether it may turn out to be an older group under a new fingerprint."""
+    """What is known about a new group: the knowledge of its first verdict, the incident's earlier group, and whether it
+    may prove to be an older group under a new fingerprint."""
 
     knowledge: str | None = None
     came_from: int | None = None
@@ -35,7 +36,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class NewMember:
-    """An incident that belongs to a group: its fingerprint, its verdict in short, and when it was received."""
+    """An incident that joins a group: its fingerprint, its verdict's summary, and its time of receipt."""
 
     fingerprint: str
     summary: VerdictSummary
@@ -44,16 +45,15 @@ class NewMember:
 
 
 def join(session: Session, incidents: Sequence[NewMember]) -> list[int]:
-    """Counts incidents to the groups of their fingerprints, which are made where there are none -> their numbers.
+    """Adds incidents to the groups of their fingerprints, and creates missing groups. Returns the groups' numbers.
 
-    A resolved group is open again, and no longer muted, where an incident is younger than the decision; the audit log
-    reports that.
+    If an incident is newer than its group's resolution, the group reopens and is unmuted. The audit log records that.
     """
     if not incidents:
         return []
     fingerprints = sorted({one.fingerprint for one in incidents})
     lock_fingerprints(session, fingerprints)
-    known: dict[str, tuple[int, datetime | None]] = {}  # where each leads to, and when that was resolved, if it is
+    known: dict[str, tuple[int, datetime | None]] = {}  # the final group, and its time of resolution or None
     connection = session.connection()
     for own in connection.execute(_GROUPS_OF, {"these": fingerprints}).all():
         known[own.fingerprint] = own.number, own.resolved_at
@@ -69,7 +69,7 @@ def join(session: Session, incidents: Sequence[NewMember]) -> list[int]:
             numbers.append(_make_for(session, one))
             known[one.fingerprint] = numbers[-1], None
     resolved = {number: at for number, at in known.values() if at is not None}
-    # Groups are held in an order that is the same for everyone, and each gets its incidents in theirs, all at once.
+    # All transactions lock groups in the same order. Each group gets all its new incidents in one statement.
     more.sort(key=lambda joining: joining[0])
     for number, joining in groupby(more, lambda joining: joining[0]):
         members = [one for _, one in joining]
@@ -77,13 +77,13 @@ def join(session: Session, incidents: Sequence[NewMember]) -> list[int]:
         connection.execute(_JOIN[costs], _more(number, members, resolved.get(number)))
     for number, one in more:
         if number in resolved and resolved[number] < one.seen:
-            del resolved[number]  # it is open from here on
+            del resolved[number]  # it is open now
             record_reopening(session, number)
     return numbers
 
 
 def _make_for(session: Session, one: NewMember) -> int:
-    """-> the number of a new group, of an incident whose fingerprint has none."""
+    """Creates the group of a fingerprint that has none, and returns its number."""
     before = session.connection().execute(_BEFORE, {"of": one.fingerprint})
     came_from = one.origin.came_from or before.scalar()
     origin = replace(one.origin, came_from=came_from, provisional=one.origin.provisional and came_from is None)
@@ -91,8 +91,9 @@ def _make_for(session: Session, one: NewMember) -> int:
 
 
 def _more(number: int, members: Sequence[NewMember], resolved: datetime | None) -> dict[str, Any]:
-    """-> what members, of which there are some, bring to their group, which was resolved then, if it was."""
-    latest = max(reversed(members), key=lambda one: one.seen)  # of several, the one that came last
+    """Returns the values by which new members change their group. `resolved` is when the group was
+    resolved, or None."""
+    latest = max(reversed(members), key=lambda one: one.seen)  # the last received one of those with equal times
     return {
         "of": number,
         "more": len(members),
@@ -108,13 +109,13 @@ def _more(number: int, members: Sequence[NewMember], resolved: datetime | None) 
 
 
 def record_reopening(session: Session, number: int) -> None:
-    """Writes into the audit log that a resolved group is open again."""
+    """Records in the audit log that a resolved group reopened."""
     detail = {"before": {"status": GroupStatus.RESOLVED.value}, "after": {"status": GroupStatus.OPEN.value}}
     audit_log.add(session, Change(datetime.now(UTC), BY_ITSELF, "regress", f"group {number}", detail))
 
 
 def apply_splits(session: Session, summaries: Sequence[tuple[VerdictSummary, Job]]) -> list[VerdictSummary]:
-    """-> the summaries with the fingerprints that they have after what people split."""
+    """Returns the summaries with the fingerprints that result from people's splits."""
     wanted = list({summary.fingerprint for summary, _ in summaries if summary.fingerprint})
     rules = session.connection().execute(_SPLITS, {"these": wanted}).all() if wanted else []
     found = []
@@ -129,18 +130,18 @@ def apply_splits(session: Session, summaries: Sequence[tuple[VerdictSummary, Job
 
 
 def lock_fingerprints(session: Session, fingerprints: Iterable[str]) -> None:
-    """Holds fingerprints, in an order that is the same for everyone: nobody else changes their groups meanwhile."""
+    """Locks fingerprints, always in the same order. Nobody else can change their groups until the transaction ends."""
     if names := [f"fingerprint {fingerprint}" for fingerprint in sorted(fingerprints)]:
         lock(session, *names)
 
 
 def split_fingerprint(fingerprint: str, field: str, value: str) -> str:
-    """-> the fingerprint of those incidents that a split gave a group of their own."""
+    """Returns the fingerprint of the incidents that a split separated."""
     return f"{fingerprint} {field}={value}"
 
 
 def final_group(session: Session, number: int) -> int:
-    """-> the group that a group is merged into, if it is: where its incidents are."""
+    """Returns the group into which a group is merged, directly or indirectly; it contains the incidents."""
     while (above := session.connection().execute(_ABOVE, {"of": number}).scalar()) is not None:
         number = above
     return number
@@ -149,7 +150,7 @@ def final_group(session: Session, number: int) -> int:
 def create_group(
     session: Session, fingerprints: list[str], summary: VerdictSummary, seen: datetime, origin: Origin = Origin()
 ) -> int:
-    """-> the number of a new group, which these fingerprints lead to."""
+    """Creates a group with these fingerprints and returns its number."""
     row = GroupRow(
         status=GroupStatus.OPEN,
         count=1,
@@ -172,7 +173,7 @@ def create_group(
 
 
 def _joining(costs: bool) -> Update:
-    """-> what more incidents, with or without a known cost, change of their group."""
+    """Returns the statement that adds incidents to their group; `costs`: with known GPU hours."""
     first, last, back = (bindparam(name, type_=_GROUPS.c.last_seen.type) for name in ("first", "last", "back"))
     group = _GROUPS.c
     latest = last >= group.last_seen
@@ -192,7 +193,7 @@ def _joining(costs: bool) -> Update:
     return update(_GROUPS).where(group.number == bindparam("of")).values(changes)
 
 
-# What is asked and written for every verdict, made once.
+# Statements for every verdict, built once.
 _GROUPS = cast(Table, GroupRow.__table__)
 _RESOLVED_AT = case((_GROUPS.c.status == GroupStatus.RESOLVED, _GROUPS.c.resolved_at)).label("resolved_at")
 _GROUPS_OF = (

@@ -1,6 +1,5 @@
-"""Lets callers that each have something to write share one transaction: a commit waits for the disk, and ten commits
-wait ten times as long as one.
-"""
+"""Lets several callers share one transaction. A commit waits for the disk, and ten commits take ten times as long as
+one."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 Work = Callable[[list[Item]], list[Result]]
 
-_MOST = 100  # items in a transaction: one that goes on for long keeps all other writers waiting
+_MOST = 100  # items per transaction: a long one would block all other writers
 
 
 @dataclass(slots=True, eq=False)
@@ -31,11 +30,12 @@ class _Waiting(Generic[Item, Result]):
 
 
 class GroupCommit(Generic[Item, Result]):
-    """Hand items in from any thread: what comes while some of them are written is written next, all at once."""
+    """Accepts items from any thread. Items that arrive while others are written are written next, in one
+    transaction."""
 
     def __init__(self, patience: float = 0, share: float = 0.5) -> None:
-        """`patience` is for how many seconds the first item waits at most, until this share of those that are `coming`
-        are there."""
+        """The first item waits at most `patience` seconds, until this share of the items announced by `coming` has
+        arrived."""
         self._patience, self._share = patience, share
         self._coming = 0
         self._waiting: list[_Waiting[Item, Result]] = []
@@ -44,12 +44,12 @@ class GroupCommit(Generic[Item, Result]):
 
     @property
     def waiting(self) -> int:
-        """How many items nobody has begun with."""
+        """The number of items whose write has not started."""
         return len(self._waiting)
 
     @contextmanager
     def coming(self) -> Iterator[None]:
-        """Within this an item is made, and put."""
+        """Announces an item, which is created and put inside the `with` block."""
         with self._adding:
             self._coming += 1
         try:
@@ -62,20 +62,21 @@ class GroupCommit(Generic[Item, Result]):
     def put(
         self, item: Item, work: Work[Item, Result], after: Callable[[Item], None] = lambda _: None
     ) -> Future[Result]:
-        """-> what becomes of this item, once its transaction is committed, or what `work` raised for it.
+        """Returns a future with the item's result after the commit, or with the error that `work` raised.
 
-        `work` does items in one transaction -> what became of each, in their order; all of them, or none. `after` is
-        called for the item before the answer is there, whatever became of it.
+        `work` handles items in one transaction and returns their results in order; all succeed, or none. `after` is
+        called with the item before the future ends, even after an error.
         """
         mine = _Waiting[Item, Result](item)
         with self._adding:
             self._waiting.append(mine)
             self._adding.notify_all()
-            # In the same order, so that whoever's turn it is stands first or has been done with others.
+            # Submitted in the same order, so that the writer's current item is the first in the list, or is already
+            # done.
             return self._writer.submit(self._do, mine, work, after)
 
     def close(self, wait: bool = True) -> None:
-        """Takes nothing more, and waits until all is written."""
+        """Accepts no more items, and waits until all are written."""
         self._writer.shutdown(wait)
 
     def _do(self, mine: _Waiting[Item, Result], work: Work[Item, Result], after: Callable[[Item], None]) -> Result:
@@ -88,7 +89,7 @@ class GroupCommit(Generic[Item, Result]):
         try:
             if mine in self._waiting[:1]:
                 self._do_all(work)
-            if not mine.done and mine.error is None:  # alone, or another item may be why all of them failed
+            if not mine.done and mine.error is None:  # it is alone, or another item may have made the whole batch fail
                 (mine.result,) = work([mine.item])
         except StorageUnavailable as error:
             mine.error = error
@@ -103,7 +104,7 @@ class GroupCommit(Generic[Item, Result]):
                 self._adding.wait_for(lambda: len(self._waiting) >= self._share * self._coming, self._patience)
             batch, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
         if len(batch) == 1:
-            return  # fails, if it does, where it is asked for
+            return  # the caller handles a single item, and its error
         try:
             with suppress(SQLAlchemyError, ValueError):
                 for one, result in zip(batch, work([one.item for one in batch]), strict=True):
@@ -114,7 +115,7 @@ class GroupCommit(Generic[Item, Result]):
             raise
 
     def _fail_waiting(self, error: StorageUnavailable) -> None:
-        """Those in line have waited as long already; each of them would wait in vain once more."""
+        """Fails the items that wait: they have waited as long, and each would only wait for the same error."""
         with self._adding:
             for one in self._waiting:
                 one.error = error

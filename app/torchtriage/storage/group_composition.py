@@ -1,4 +1,4 @@
-"""What the runs of a group, and those beside them, were. Each function is one step of a transaction."""
+"""The runs of a group, and other runs of the same time. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from torchtriage.domain.verdict import FAILED
 from torchtriage.storage.pagination import number_of
 from torchtriage.storage.tables import IncidentRow
 
-_AT_LEAST = timedelta(days=30)  # that others are looked for, before the group's latest incident
-_AFTER = timedelta(days=1)  # and after it
+_AT_LEAST = timedelta(days=30)  # minimum period, before the group's latest incident, in which other runs are looked for
+_AFTER = timedelta(days=1)  # and the period after it
 _ORDER = (IncidentRow.received_at.desc(), IncidentRow.number.desc())
 _OF_JOB = ("job_name", "queue", "image", "commit")
 _PACKAGES = ("torch", "cuda", "nccl", "python")
 
 
 class Run(NamedTuple):
-    """An incident's number, and what is known of its run by property."""
+    """An incident's number, and the known properties of its run."""
 
     number: int
     known: dict[str, str]
 
 
 def runs(session: Session, group: str, most: int) -> tuple[list[Run], list[Run]]:
-    """-> the latest `most` runs of a group, and as many others of the same time, the latest first."""
+    """Returns the latest `most` runs of a group, and as many others of the same time; latest first."""
     columns = (IncidentRow.number, IncidentRow.received_at, IncidentRow.host, IncidentRow.user, IncidentRow.cluster,
                IncidentRow.job)  # fmt: skip
     query = select(*columns).order_by(*_ORDER).limit(most)
@@ -47,7 +47,7 @@ def runs(session: Session, group: str, most: int) -> tuple[list[Run], list[Run]]
 
 
 def versions(session: Session, numbers: Sequence[int]) -> dict[int, dict[str, str]]:
-    """-> the versions that the logs of these incidents tell, by package."""
+    """Returns the versions that the logs of these incidents show, by package."""
     query = select(IncidentRow.number, IncidentRow.verdict).where(IncidentRow.number.in_(numbers))
     found: dict[int, dict[str, str]] = {}
     for number, verdict in session.connection().execute(query):
@@ -57,7 +57,7 @@ def versions(session: Session, numbers: Sequence[int]) -> dict[int, dict[str, st
 
 
 def later_attempts(session: Session, group: str, most: int) -> list[LaterAttempt]:
-    """-> what came of the latest `most` incidents of a group whose job has an id, the latest first."""
+    """Returns what followed the latest `most` incidents of a group that have a job id, latest first."""
     row = IncidentRow
     columns = (row.number, row.job_id, row.cluster, row.attempt, row.received_at, row.outcome, row.group_number)
     connection = session.connection()
@@ -71,7 +71,7 @@ def later_attempts(session: Session, group: str, most: int) -> list[LaterAttempt
 
 
 def _came(one: Any, attempts: list[Any]) -> LaterAttempt:
-    """By the attempt's number, or by time where the sender gives none."""
+    """Finds the next attempt by number, or by time if the sender gives no numbers."""
     later = [other for other in attempts if _is_later(other, one)]
     after = min(later, key=lambda other: (other.attempt or 0, other.received_at), default=None)
     came = "unknown"

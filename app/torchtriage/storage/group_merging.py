@@ -1,10 +1,9 @@
-"""Which group an incident belongs to: by its fingerprint, and by what people merged and split.
+"""Merges and splits groups.
 
-A fingerprint has a group of its own from the first incident on. A merge hangs a group under another and moves its
-incidents there; the fingerprints stay where they are, so that it can be undone. A split tells incidents of one
-fingerprint apart by a property, which becomes part of the fingerprint. What other knowledge makes of fingerprints is
-in `succession`. Each function is one step of a transaction that its caller opened; anyone who changes the incidents of
-a group holds the locks of its fingerprints.
+Each new fingerprint gets its own group. A merge makes one group the parent of another and moves the incidents there;
+fingerprints do not move, so a merge can be undone. A split separates incidents of one fingerprint by a property, which
+becomes part of the fingerprint. Changes of fingerprints after an upgrade are in fingerprint_upgrade. Each function is
+one step of the caller's transaction. Code that changes the incidents of a group must lock its fingerprints.
 """
 
 from __future__ import annotations
@@ -23,36 +22,37 @@ from torchtriage.storage.groups import row_of
 from torchtriage.storage.tables import FingerprintRow, GoneGroupRow, GroupRow, IncidentRow, SplitRow, SuccessionRow
 
 SPLIT_BY = {"cluster": IncidentRow.cluster, "user": IncidentRow.user, "host": IncidentRow.host}
-_REGROUPING = "regrouping"  # what people decide goes one by one
+_REGROUPING = "regrouping"  # people's merges and splits run one at a time
 _UNSYNCHRONIZED = {"synchronize_session": False}
 
 
 class CannotRegroup(BadInput):
-    """The groups are not such that this merge or split makes sense."""
+    """This merge or split is not possible for these groups."""
 
     status = 409
     code = "cannot_regroup"
 
 
 def lock_before_leaving(session: Session, number: int | None, also: Iterable[str] = ()) -> None:
-    """Comes before an incident of a group is held that is to leave it, for the group of `also`, a fingerprint, if any.
+    """Call this before locking an incident that leaves its group. `also` has the fingerprint of its new group, if any.
 
-    People regroup nothing meanwhile, and what is held is held in one go: no two transactions wait for each other.
+    Prevents merges and splits meanwhile. Takes all locks in one step, so that two transactions never wait for each
+    other.
     """
     lock(session, _REGROUPING, shared=True)
     lock_groups(session, [] if number is None else [number], also)
 
 
 def regroup_alone(session: Session) -> None:
-    """Comes before groups are joined or separated: nobody else does, and no incident leaves one, meanwhile."""
+    """Call this before merging or splitting groups. Meanwhile nobody else does, and no incident leaves its group."""
     lock(session, _REGROUPING)
 
 
 def leave(session: Session, number: int, into: int | None = None) -> None:
-    """Sets a group's count, times and cost after incidents left it, the last one for the group `into`, if any.
+    """Updates a group's count, times and cost after incidents left it; the last one went to the group `into`, if any.
 
-    An empty group is taken away, unless somebody decided something about it: that holds for what comes later. Its
-    number leads to `into` from then on.
+    Deletes an empty group, unless a person has changed it: that also applies to later incidents. From then on, its
+    number leads to `into`.
     """
     fingerprints = lock_groups(session, [number])
     row = recount(session, number)
@@ -68,7 +68,7 @@ def leave(session: Session, number: int, into: int | None = None) -> None:
 
 
 def remove_group(session: Session, number: int, into: int | None) -> None:
-    """Takes away a group that has no incidents and no fingerprints; its number leads to the group `into`, if any."""
+    """Deletes a group without incidents and fingerprints. Its number leads to the group `into`, if any."""
     if into is not None:
         led = update(GoneGroupRow).where(GoneGroupRow.group_number == number).values(group_number=into)
         session.execute(led, execution_options=_UNSYNCHRONIZED)
@@ -78,7 +78,7 @@ def remove_group(session: Session, number: int, into: int | None) -> None:
 
 
 def merge(session: Session, group_id: str, others: Iterable[str]) -> None:
-    """Hangs other groups under one: their incidents, and those that come, are its. Raises NotFound, CannotRegroup."""
+    """Merges other groups into one, with their current and later incidents. Raises NotFound and CannotRegroup."""
     regroup_alone(session)
     into = row_of(session, group_id)
     rows = [row_of(session, other) for other in others]
@@ -94,7 +94,7 @@ def merge(session: Session, group_id: str, others: Iterable[str]) -> None:
 
 
 def attach_group(session: Session, row: GroupRow, into: GroupRow) -> None:
-    """Merges one group into another; both are held, and merged into none."""
+    """Merges one group into another. The caller has locked both, and neither is merged into a third."""
     row.merged_into = into.number
     move(session, _fingerprints(session, _tree(session, [row.number])), into.number)
     recount(session, row.number)
@@ -102,7 +102,7 @@ def attach_group(session: Session, row: GroupRow, into: GroupRow) -> None:
 
 
 def unmerge(session: Session, group_id: str, others: Iterable[str]) -> None:
-    """Takes back merges into a group: the others have their incidents again. Raises NotFound, CannotRegroup."""
+    """Undoes merges into a group: the others get their incidents back. Raises NotFound and CannotRegroup."""
     regroup_alone(session)
     into = row_of(session, group_id)
     rows = [row_of(session, other) for other in others]
@@ -119,9 +119,8 @@ def unmerge(session: Session, group_id: str, others: Iterable[str]) -> None:
 
 
 def split(session: Session, group_id: str, field: str, value: str) -> int:
-    """Gives those incidents of a group a group of their own whose `field`, one of SPLIT_BY, has this value, for what is
-    there and what comes -> its number. Raises NotFound, CannotRegroup.
-    """
+    """Moves the current and later incidents of a group whose `field`, a key of SPLIT_BY, has this value to a new group.
+    Returns its number. Raises NotFound and CannotRegroup."""
     regroup_alone(session)
     row = row_of(session, group_id)
     lock_groups(session, [row.number])
@@ -147,9 +146,9 @@ def split(session: Session, group_id: str, field: str, value: str) -> int:
 
 
 def split_off(session: Session, group_id: str, fingerprint: str) -> int:
-    """Gives one of a group's fingerprints a group of its own, with its incidents and those that come -> its number.
+    """Moves one of a group's fingerprints, with its current and later incidents, to a new group. Returns its number.
 
-    Raises NotFound, CannotRegroup.
+    Raises NotFound and CannotRegroup.
     """
     regroup_alone(session)
     row = row_of(session, group_id)
@@ -171,14 +170,15 @@ def split_off(session: Session, group_id: str, fingerprint: str) -> int:
 
 
 def lock_groups(session: Session, numbers: Iterable[int], also: Iterable[str] = ()) -> list[str]:
-    """Holds the fingerprints of groups and of what is merged into them, and `also` these -> those of the groups."""
+    """Locks the fingerprints of groups and of groups merged into them, and `also` these. Returns those of
+    the groups."""
     found = _fingerprints(session, _tree(session, numbers))
     lock_fingerprints(session, {*found, *also})
     return found
 
 
 def _tree(session: Session, numbers: Iterable[int]) -> set[int]:
-    """-> the groups and all that are merged into them."""
+    """Returns the groups and all groups merged into them."""
     found = set(numbers)
     new = set(found)
     while new:
@@ -195,7 +195,7 @@ def _fingerprints(session: Session, numbers: set[int]) -> list[str]:
 
 
 def move(session: Session, fingerprints: Iterable[str], number: int) -> None:
-    """Puts the incidents of these fingerprints into a group; neither is counted."""
+    """Puts the incidents of these fingerprints into a group. Does not update counts."""
     moving = update(IncidentRow).where(
         IncidentRow.fingerprint.in_(list(fingerprints)), IncidentRow.group_number.is_not(None)
     )
@@ -203,7 +203,7 @@ def move(session: Session, fingerprints: Iterable[str], number: int) -> None:
 
 
 def recount(session: Session, number: int) -> GroupRow | None:
-    """-> the group with count, times and cost as its incidents say; the times stay where there are none."""
+    """Updates a group's count, times and cost from its incidents, and returns it. An empty group keeps its times."""
     session.flush()
     known = select(
         func.count(),

@@ -1,4 +1,4 @@
-"""Groups in the database: read, list, change. Each function is one step of a transaction that its caller opened."""
+"""Reads, lists and changes groups in the database. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from torchtriage.storage.pagination import Page, Place, microseconds, moment_at,
 from torchtriage.storage.stats import day_of
 from torchtriage.storage.tables import FingerprintRow, GoneGroupRow, GroupRow, IncidentRow, Moment
 
-_MOST_WORDS = 10  # of a search
-_COST = 10_000  # of a GPU hour, as costs are kept; whole numbers make an exact order
+_MOST_WORDS = 10  # maximum words of a search
+_COST = 10_000  # units of cost per GPU hour; integers give an exact order
 _ORDERS: dict[GroupOrder, ColumnElement[Any]] = {
     GroupOrder.SEEN: GroupRow.last_seen.expression,
     GroupOrder.COUNT: GroupRow.count.expression,
@@ -27,7 +27,7 @@ _ORDERS: dict[GroupOrder, ColumnElement[Any]] = {
 
 
 def read(session: Session, group_id: str) -> Group:
-    """-> the group with its fingerprints; raises NotFound."""
+    """Returns the group with its fingerprints. Raises NotFound."""
     row = row_of(session, group_id)
     fingerprints = select(FingerprintRow.fingerprint).where(FingerprintRow.group_number == row.number)
     merged = select(GroupRow.number).where(GroupRow.merged_into == row.number).order_by(GroupRow.number)
@@ -39,7 +39,7 @@ def read(session: Session, group_id: str) -> Group:
 
 
 def listed(session: Session, wanted: GroupFilter, limit: int, cursor: str | None) -> Page[Group]:
-    """-> groups that fit, in the order that is wanted; what was merged is left out. Raises BadCursor."""
+    """Returns a page of matching groups in the order of `wanted.sort`, without merged ones. Raises BadCursor."""
     at = place(cursor, 2)
     by = _ORDERS[wanted.sort]
     order = (by, GroupRow.number)
@@ -54,21 +54,21 @@ def listed(session: Session, wanted: GroupFilter, limit: int, cursor: str | None
 
 
 def by_status(session: Session, outcome: str) -> dict[GroupStatus, tuple[int, int]]:
-    """-> of each status how many groups of this outcome have it, and how many incidents are in them."""
+    """Returns, for each status, the number of groups with this outcome and the number of their incidents."""
     query = select(GroupRow.status, func.count(), func.sum(GroupRow.count))
     query = query.where(*_conditions(GroupFilter(outcome=outcome))).group_by(GroupRow.status)
     return {GroupStatus(status): (int(groups), int(count)) for status, groups, count in session.execute(query)}
 
 
 def like(session: Session, group: Group, most: int) -> list[Group]:
-    """-> other groups of the same entry, or of no entry either, the latest seen first."""
+    """Returns other groups with the same entry, or with the same outcome and also no entry; latest seen first."""
     same = GroupFilter(entry=group.entry, outcome=None if group.entry else group.outcome)
     query = select(GroupRow).where(*_conditions(same), GroupRow.number != number_of(group.id))
     return [_group(row) for row in session.execute(query.order_by(GroupRow.last_seen.desc()).limit(most)).scalars()]
 
 
 def trends(session: Session, group_ids: list[str], since: datetime) -> dict[str, dict[str, int]]:
-    """-> for each group how many incidents came on each day, as `2026-05-01`, that has any; days are in UTC."""
+    """Returns, for each group, the number of incidents per UTC day (key: `2026-05-01`), without days that have none."""
     day = day_of(session, IncidentRow.received_at)
     numbers = [number_of(group_id) for group_id in group_ids]
     query = select(IncidentRow.group_number, day, func.count()).where(
@@ -81,7 +81,7 @@ def trends(session: Session, group_ids: list[str], since: datetime) -> dict[str,
 
 
 def latest(session: Session, group_ids: list[str]) -> dict[str, str]:
-    """-> the id of the latest incident of each group that has one."""
+    """Returns the id of each group's latest incident. Groups without incidents are omitted."""
     newest = select(IncidentRow.number).where(IncidentRow.group_number == GroupRow.number)
     newest = newest.order_by(IncidentRow.received_at.desc(), IncidentRow.number.desc()).limit(1)
     numbers = [number_of(group_id) for group_id in group_ids]
@@ -90,7 +90,7 @@ def latest(session: Session, group_ids: list[str]) -> dict[str, str]:
 
 
 def change(session: Session, group_id: str, wanted: GroupChange, now: datetime) -> tuple[Group, Group]:
-    """-> the group as it was and as it is now; raises NotFound."""
+    """Changes a group. Returns it before and after the change. Raises NotFound."""
     row = row_of(session, group_id)
     session.refresh(row, with_for_update=True)
     before = _group(row)
@@ -109,10 +109,8 @@ def change(session: Session, group_id: str, wanted: GroupChange, now: datetime) 
 
 
 def row_of(session: Session, group_id: str) -> GroupRow:
-    """-> the row, for the modules of the storage; where the group is gone, of that which its incidents went to.
-
-    A fingerprint is taken for the group that it belongs to. Raises NotFound.
-    """
+    """Returns a group's row. For a deleted group, returns the row of the group that has its incidents; for a
+    fingerprint, the row of its group. Only for modules of the storage. Raises NotFound."""
     row = session.get(GroupRow, number_of(group_id))
     if row is None:
         row = session.get(GroupRow, _led_to(session, group_id))
@@ -122,8 +120,8 @@ def row_of(session: Session, group_id: str) -> GroupRow:
 
 
 def number_now(session: Session, group_id: str) -> int:
-    """-> the number of a group, or of that which it led to where it is gone; 0, which no group has, where there never
-    was one."""
+    """Returns the number of a group, or of the group that replaced it. Returns 0, which no group has, if it never
+    existed."""
     try:
         return row_of(session, group_id).number
     except NotFound:

@@ -1,8 +1,7 @@
-"""Hosts on which runs failed first. Each function is one step of a transaction.
+"""Hosts on which runs failed first. Each function is one step of the caller's transaction.
 
-Which hosts come first, how often each failed and what that cost is told by counts that are kept, and by the incidents
-of days that are looked at only in part. What else is said about a host is read from an index, for the hosts that are
-shown alone: the causes and jobs of its latest failures, however many it has.
+The order of hosts, their number of failures and the cost come from maintained counts, and for partly selected days from
+the incidents. The rest (causes and jobs) comes from an index and only for the hosts shown, from their latest failures.
 """
 
 from __future__ import annotations
@@ -34,24 +33,24 @@ from torchtriage.storage.periods import day_period, period_name, split_time
 from torchtriage.storage.stats import conditions
 from torchtriage.storage.tables import HostCountRow, IncidentRow
 
-LATEST = 100  # failures of each host in a list whose causes and jobs are told
+LATEST = 100  # latest failures per listed host of which causes and jobs are read
 _LATEST_OF_ONE = 2000
 
 
 def hosts(session: Session, wanted: StatsFilter, limit: int) -> list[HostRecord]:
-    """-> hosts on which runs failed first: those with the most hardware failures, then the most failures, first."""
+    """Returns hosts on which runs failed first: most hardware failures first, then most failures."""
     return _records(session, wanted, _ranked(session, wanted, _begins(wanted.host or "")), limit, LATEST)
 
 
 def host(session: Session, wanted: StatsFilter, name: str) -> HostRecord | None:
-    """-> one host; None where nothing failed on it."""
+    """Returns one host, or None if nothing failed on it."""
     found = _records(session, wanted, _ranked(session, wanted, lambda column: [column == name]), 1, _LATEST_OF_ONE)
     return found[0] if found else None
 
 
 def by_day(session: Session, name: str, first: date, last: date) -> dict[str, tuple[int, int]]:
-    """-> for each day, as `2026-05-01`, on which runs failed first on a host: how many, and of how many the host itself
-    was to blame."""
+    """Returns, for each day (key: `2026-05-01`) with failures on a host, the number of failures and of hardware
+    failures."""
     row, periods = HostCountRow, (day_period(first), day_period(last))
     query = select(row.period, func.sum(row.count), func.sum(row.hardware)).group_by(row.period)
     found = session.execute(query.where(row.host == name, row.period.between(*periods)))
@@ -59,7 +58,7 @@ def by_day(session: Session, name: str, first: date, last: date) -> dict[str, tu
 
 
 def bad(session: Session, wanted: StatsFilter, most: int) -> list[BadHost]:
-    """-> hosts that were to blame themselves, those that were it most often first."""
+    """Returns hosts with hardware failures, most failures first."""
     ranked = _first(_ranked(session, wanted, lambda _: [], HostCountRow.hardware > 0), most)
     last = _failures(wanted, ranked, IncidentRow.received_at).where(IncidentRow.hardware.is_(True))
     last = last.order_by(IncidentRow.received_at.desc()).limit(1)
@@ -68,8 +67,8 @@ def bad(session: Session, wanted: StatsFilter, most: int) -> list[BadHost]:
 
 
 def uneven(session: Session, wanted: StatsFilter, least: int, most: int) -> tuple[list[HostFailures], int]:
-    """-> of a time of whole days the hosts that failed at least `least` times and more often than others of their
-    cluster, the farthest from what is expected first; how many hosts there are."""
+    """Returns hosts that failed at least `least` times and more often than the average of their cluster, greatest
+    difference first; and the number of all hosts. The time must be whole days."""
     row = HostCountRow
     periods = split_time(session, wanted.since, wanted.until).periods
     sums = func.sum(row.count).label("failures"), func.sum(row.hardware).label("hardware")
@@ -97,8 +96,8 @@ def uneven(session: Session, wanted: StatsFilter, least: int, most: int) -> tupl
 
 
 def _ranked(session: Session, wanted: StatsFilter, named: Any, *counted: ColumnElement[bool]) -> Subquery:
-    """-> host, count, hardware and cost of what failed; `named` makes conditions of a column of names, `counted` are
-    such of counts that are kept."""
+    """Returns host, count, hardware failures and cost. `named` makes conditions from a column of host names; `counted`
+    are conditions on the maintained counts."""
     time = split_time(session, wanted.since, wanted.until)
     row = HostCountRow
     kept = select(row.host, row.count, row.hardware, row.cost).where(
@@ -126,7 +125,7 @@ def _order(ranked: Subquery) -> tuple[ColumnElement[Any], ...]:
 
 
 def _begins(prefix: str) -> Any:
-    """A range and not LIKE, which would not go by the index on every database."""
+    """Uses a range instead of LIKE, because LIKE does not use the index on every database."""
     return lambda name: [name >= prefix, func.substr(name, 1, len(prefix)) == prefix] if prefix else []
 
 
@@ -135,7 +134,7 @@ def _failed(wanted: StatsFilter) -> list[ColumnElement[bool]]:
 
 
 def _failures(wanted: StatsFilter, ranked: Subquery, *columns: Any) -> Select[Any]:
-    """-> what failed on the host that a row of `ranked` is of."""
+    """Selects the failures on the host of a row of `ranked`."""
     return select(*columns).where(IncidentRow.host == ranked.c.host, *_failed(wanted)).correlate(ranked)
 
 
@@ -164,5 +163,5 @@ def _record(
 
 
 def _job() -> ColumnElement[str]:
-    """-> what tells jobs apart: the id that the sender gave, else the incident itself."""
+    """Returns what identifies a job: its id from the sender, or else the incident itself."""
     return func.coalesce(IncidentRow.job_id, literal("#") + cast(IncidentRow.number, Text))

@@ -1,10 +1,10 @@
-"""Which incidents a list shows: filters, words and a place in, numbers in the list's order out.
+"""Selects the incidents of a list page: takes filters, search words and a cursor, returns incident numbers in order.
 
-A list goes by the time of receipt, the newest first. Every filter has an index in that order. One of them leads: its
-incidents are walked and asked for the other filters and for words, until the page is full. Usually that is at once.
-Where few fit, the filter with the fewest incidents leads, words that few incidents have are looked up in their own
-index, and nothing is looked for in months that have no such verdict. A page that looked at LOOKED_AT incidents ends
-there, full or not: the next one goes on, so that no question takes long, and none is answered wrong.
+Lists are sorted by time of receipt, newest first. Every filter has an index in that order. One filter leads: its
+incidents are read in order and checked against the other filters and words until the page is full, which usually
+happens at once. If few match, the filter with the fewest incidents leads, rare words are looked up in their own index,
+and months without such verdicts are skipped. A page ends after LOOKED_AT incidents even if it is not full, and the next
+page continues there. So every query is fast, and none is wrong.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from torchtriage.storage.pagination import Page, Place, microseconds, moment_at,
 from torchtriage.storage.periods import midnight
 from torchtriage.storage.tables import CountRow, FeedbackRow, IncidentRow, Moment
 
-AT_FIRST = 2_000  # incidents that are looked at before it is asked what would be quicker
-LOOKED_AT = 20_000  # incidents that one page looks at
-FEW = 5_000  # incidents that words lead to and that are looked up one by one
+AT_FIRST = 2_000  # incidents checked before a faster way is looked for
+LOOKED_AT = 20_000  # maximum incidents checked per page
+FEW = 5_000  # maximum incidents with the search words that are looked up one by one
 
 _AT, _NUMBER = IncidentRow.received_at, IncidentRow.number
 _Fits = Callable[[ColumnElement[Any]], ColumnElement[bool]]
-RETRIES = ("retry", "retry-elsewhere")  # what "any" retry stands for
-_NOT_IN_PATHS = frozenset('"\\')  # of JSON, as SQLite reads them
-# Those that tend to have the fewest incidents come first.
+RETRIES = ("retry", "retry-elsewhere")  # the meaning of the filter value "any"
+_NOT_IN_PATHS = frozenset('"\\')  # characters that SQLite does not accept in a JSON path
+# Filters that usually have the fewest incidents come first.
 _FILTERS: dict[str, InstrumentedAttribute[Any]] = {
     "group": IncidentRow.group_number,
     "host": IncidentRow.host,
@@ -52,8 +52,8 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question taken apart: the values of filters, by column; filters that lead nowhere, each a column and what makes
-    a condition of it; conditions of time and place; words; the direction."""
+    """A query in parts: filter values by column; filters without an index, each a column and a function that makes its
+    condition; conditions of time and cursor; search words; the direction."""
 
     values: dict[InstrumentedAttribute[Any], Any]
     more: list[tuple[ColumnElement[Any], _Fits]]
@@ -66,14 +66,14 @@ class _Asked:
         return (_AT.asc(), _NUMBER.asc()) if self.back else (_AT.desc(), _NUMBER.desc())
 
     def of(self, lead: InstrumentedAttribute[Any] | None, *columns: Any) -> Select[Any]:
-        """-> what the leading filter's index holds, in the list's order."""
+        """Selects the incidents of the leading filter in the list's order."""
         leading = [lead == self.values[lead]] if lead is not None else []
         return select(*columns).where(*leading, *self.times).order_by(*self.order)
 
 
 def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | None) -> Page[Listed]:
-    """-> incidents that fit, the newest first; fewer than `limit` though there are more, where a page must end before
-    it is full. Raises BadCursor."""
+    """Returns a page of matching incidents, newest first. It can have fewer than `limit` although more exist, because a
+    page checks at most LOOKED_AT incidents. Raises BadCursor."""
     at = place(cursor, 2)
     if wanted.group is not None:
         wanted = replace(wanted, group=str(groups.number_now(session, wanted.group)))
@@ -103,11 +103,11 @@ def _look(session: Session, asked: _Asked, limit: int) -> tuple[list[Listed], Li
 def _walk(
     session: Session, asked: _Asked, lead: InstrumentedAttribute[Any] | None, limit: int, most: int
 ) -> tuple[list[Listed], Listed | None]:
-    """Looks at the incidents that a filter leads to, at most so many -> those that fit, one more than `limit` where
-    there are; where it ended before the page was full and before the list did."""
+    """Checks at most `most` incidents of the leading filter. Returns those that match (one more than `limit` if there
+    are more), and the incident at which it stopped early, or None."""
     others = [column for column in asked.values if column is not lead]
     more = [column.label(f"more{at}") for at, (column, _) in enumerate(asked.more)]
-    # A subquery with a limit stays as it is, and hands its rows on one by one, in their order.
+    # The limit stops the planner from merging this subquery, so its rows come one by one and in order.
     walked = asked.of(lead, _NUMBER, _AT, *others, *more).limit(most).subquery()
     query = select(walked.c.number, walked.c.received_at)
     query = query.where(*(walked.c[column.key] == asked.values[column] for column in others))
@@ -122,15 +122,16 @@ def _walk(
 
 
 def _size(session: Session, asked: _Asked, column: InstrumentedAttribute[Any]) -> int:
-    """-> how many incidents a filter leads to, LOOKED_AT at most."""
+    """Returns the number of a filter's incidents, at most LOOKED_AT."""
     some = asked.of(column, _NUMBER).limit(LOOKED_AT).subquery()
     return session.execute(select(func.count()).select_from(some)).scalar_one()
 
 
 def _narrowed(session: Session, wanted: IncidentFilter) -> IncidentFilter | None:
-    """-> the question with the time in which there are such verdicts, as the counts have it; None: there are none."""
+    """Returns the filter limited to the months that have such verdicts according to the counts, or None if there are
+    none."""
     if wanted.outcome is None and wanted.entry is None:
-        return wanted  # may be asked of incidents that have no verdict
+        return wanted  # incidents without a verdict may match, too
     known = {CountRow.outcome: wanted.outcome, CountRow.entry: wanted.entry, CountRow.cluster: wanted.cluster}
     theirs = [column == value for column, value in known.items() if value is not None]
     every = wanted.cluster is None
@@ -144,7 +145,7 @@ def _narrowed(session: Session, wanted: IncidentFilter) -> IncidentFilter | None
 
 
 def _first_of(month: int) -> datetime:
-    year, month = divmod(month - 1, 100)  # the month after December is the thirteenth
+    year, month = divmod(month - 1, 100)  # month 13 is January of the next year
     return midnight(date(year + month // 12, month % 12 + 1, 1))
 
 
@@ -166,7 +167,7 @@ def _asked(wanted: IncidentFilter, at: Place | None) -> _Asked:
 
 
 def _more(wanted: IncidentFilter) -> Iterator[tuple[ColumnElement[Any], _Fits]]:
-    """-> what is asked of the incidents that are walked, beside the filters that can lead."""
+    """Yields the conditions that cannot lead, which are checked for each incident."""
     row = IncidentRow
     for name in ("queue", "image"):
         if (value := getattr(wanted, name)) is not None:
@@ -209,7 +210,7 @@ def _in(values: Sequence[str]) -> _Fits:
 
 
 def _of_areas(areas: list[str]) -> _Fits:
-    """No LIKE, in which some characters of names mean something else."""
+    """Does not use LIKE, in which some characters of names have another meaning."""
     return lambda column: or_(*(func.substr(column, 1, len(area) + 1) == f"{area}." for area in areas))
 
 

@@ -1,7 +1,7 @@
-"""Rows of lists: filters and a place in, what a row shows out. Each function is one step of a transaction.
+"""The rows of incident lists. Each function is one step of the caller's transaction.
 
-Only those parts of a stored verdict are read that a row shows: to make all of its objects takes ten times as long. They
-are not taken out by the database, as Postgres refuses to look into JSON that holds half a pair of characters.
+Reads only those parts of a stored verdict that a row shows, because building all objects takes ten times as long.
+Python extracts them, because Postgres refuses to read JSON with half a surrogate pair.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _COLUMNS = (
 
 
 def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | None) -> Page[IncidentSummary]:
-    """-> incidents that fit, the newest first; raises BadCursor."""
+    """Returns a page of matching incidents, newest first. Raises BadCursor."""
     page = incident_list.listed(session, wanted, limit, cursor)
     numbers = [found.number for found in page.items]
     known = _known(session, numbers)
@@ -48,7 +48,7 @@ def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | N
 
 
 def many(session: Session, incident_ids: Sequence[str]) -> list[IncidentSummary]:
-    """-> those of the incidents that are there, in the order of the ids."""
+    """Returns those of the incidents that exist, in the order of the ids."""
     numbers = [number_of(incident_id) for incident_id in incident_ids]
     known = _known(session, numbers)
     return [known[number] for number in dict.fromkeys(numbers) if number in known]
@@ -81,5 +81,5 @@ def _summary(row: Row[Any]) -> IncidentSummary:
             failure=row.failure,
             **common,
         )
-    except DamagedJson as error:  # the others of a list are shown, and of this one its log
+    except DamagedJson as error:  # one damaged verdict must not hide the other rows; its log is still available
         return IncidentSummary(state=State.FAILED, job=Job(), failure=DAMAGED.format(error.message), **common)

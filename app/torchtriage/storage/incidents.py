@@ -1,4 +1,4 @@
-"""Incidents in the database. Each function is one step of a transaction that its caller opened."""
+"""Incidents in the database. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from torchtriage.storage.verdict_json import from_stored
 
 DAMAGED = "its stored verdict is damaged ({}); the log is kept: delete the incident and send the log again"
 OPEN = [State.RECEIVED, State.TRIAGING]
-# What an incident holds of other tables.
+# Parts of an incident from other tables.
 _PARTS = (
     selectinload(IncidentRow.feedback),
     joinedload(IncidentRow.group),
@@ -40,7 +40,7 @@ _PARTS = (
 
 
 def read(session: Session, incident_id: str) -> Incident:
-    """-> the incident; raises NotFound."""
+    """Returns the incident. Raises NotFound."""
     found = _incidents(session, [number_of(incident_id)])
     if not found:
         raise _unknown(incident_id)
@@ -48,19 +48,19 @@ def read(session: Session, incident_id: str) -> Incident:
 
 
 def many(session: Session, incident_ids: list[str]) -> list[Incident]:
-    """-> those of the incidents that are there, in the order of their ids."""
+    """Returns those of the incidents that exist, sorted by id."""
     return list(_incidents(session, [number_of(incident_id) for incident_id in incident_ids]).values())
 
 
 def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | None) -> Page[Incident]:
-    """-> incidents that fit, the newest first; raises BadCursor."""
+    """Returns a page of matching incidents, newest first. Raises BadCursor."""
     page = incident_list.listed(session, wanted, limit, cursor)
     known = _incidents(session, [found.number for found in page.items])
     return Page(tuple(known[found.number] for found in page.items), page.next, page.previous)
 
 
 def ended(session: Session, incident_ids: list[str]) -> list[str]:
-    """-> those of the ids that need not be waited for: triaged, failed or gone."""
+    """Returns those ids that need no more waiting: triaged, failed or deleted."""
     numbers = [number_of(incident_id) for incident_id in incident_ids]
     query = select(IncidentRow.number).where(IncidentRow.number.in_(numbers), IncidentRow.state.in_(OPEN))
     left = {str(number) for number in session.execute(query).scalars()}
@@ -68,47 +68,46 @@ def ended(session: Session, incident_ids: list[str]) -> list[str]:
 
 
 def queued(session: Session) -> tuple[int, datetime | None]:
-    """-> how many incidents have no final state, and when the oldest of them was received."""
+    """Returns the number of incidents without a final state, and when the oldest of them was received."""
     query = select(func.count(), func.min(IncidentRow.received_at)).where(IncidentRow.state.in_(OPEN))
     depth, oldest = session.execute(query).one()
     return depth, oldest
 
 
 def received_before(session: Session, moment: datetime, limit: int) -> list[str]:
-    """-> ids of at most `limit` incidents older than `moment`, the oldest first."""
+    """Returns the ids of at most `limit` incidents older than `moment`, oldest first."""
     query = select(IncidentRow.number).where(IncidentRow.received_at < moment)
     query = query.order_by(IncidentRow.received_at, IncidentRow.number).limit(limit)
     return [str(number) for number in session.execute(query).scalars()]
 
 
 def count(session: Session, before: datetime | None = None) -> int:
-    """-> how many incidents there are, or were received before a moment."""
+    """Returns the number of incidents, or of those received before a time."""
     query = select(func.count()).select_from(IncidentRow)
     return session.execute(query if before is None else query.where(IncidentRow.received_at < before)).scalar_one()
 
 
 def digests_after(session: Session, last: str, limit: int) -> list[str]:
-    """-> the digests of at most `limit` stored files, those that follow `last` in their order."""
+    """Returns the digests of at most `limit` stored files that follow `last` in sorted order."""
     query = select(FileRow.sha256).distinct().where(FileRow.sha256 > last).order_by(FileRow.sha256).limit(limit)
     return list(session.execute(query).scalars())
 
 
 def having(session: Session, digest: str) -> list[str]:
-    """-> ids of the incidents whose log has this file, the oldest first."""
+    """Returns the ids of incidents whose log contains this file, oldest first."""
     query = select(FileRow.incident_number).distinct().where(FileRow.sha256 == digest)
     return [str(number) for number in session.execute(query.order_by(FileRow.incident_number)).scalars()]
 
 
 class Removed(NamedTuple):
-    """What is left of an incident that was taken away: the digests of its files, and what the audit log says about
-    it."""
+    """What remains of a deleted incident: the digests of its files, and its details for the audit log."""
 
     digests: tuple[str, ...]
     audit_detail: dict[str, Any]
 
 
 def remove(session: Session, incident_id: str) -> Removed:
-    """Takes an incident away -> what is left of it; raises NotFound."""
+    """Deletes an incident and returns what remains. Raises NotFound."""
     group = session.execute(select(IncidentRow.group_number).where(is_id(incident_id))).scalar_one_or_none()
     if group is not None:
         group_merging.lock_before_leaving(session, group)
@@ -126,15 +125,15 @@ def remove(session: Session, incident_id: str) -> Removed:
 
 
 def lock_files(session: Session, digests: Iterable[str], *, shared: bool = False) -> None:
-    """Until the transaction ends nobody takes these files away; where it is not `shared`, nobody counts on them either.
+    """Locks these files until the transaction ends: nobody else deletes them and, unless `shared`, nobody accepts them.
 
-    By the folders that hold them: a database can't hold as many names as a log can have files.
+    Locks by folder, because a log can have more files than a database can lock names.
     """
     lock(session, *(f"files {folder}" for folder in sorted({digest[:2] for digest in digests})), shared=shared)
 
 
 def unused(session: Session, digests: Iterable[str]) -> list[str]:
-    """-> those of `digests` that no incident's log has."""
+    """Returns those of `digests` that no incident's log contains."""
     wanted = list(digests)
     used = set(session.execute(select(FileRow.sha256).where(FileRow.sha256.in_(wanted))).scalars())
     return [digest for digest in wanted if digest not in used]
@@ -155,7 +154,7 @@ def change(session: Session, conditions: list[ColumnElement[bool]], changes: dic
 
 
 def _incidents(session: Session, numbers: Collection[int]) -> dict[int, Incident]:
-    """-> those of the incidents that are there, by number, the lowest first."""
+    """Returns those of the incidents that exist, sorted by number."""
     query = select(IncidentRow).where(IncidentRow.number.in_(numbers)).order_by(IncidentRow.number).options(*_PARTS)
     rows = session.execute(query).scalars().all()
     files = _files(session, [row.number for row in rows])
@@ -163,7 +162,8 @@ def _incidents(session: Session, numbers: Collection[int]) -> dict[int, Incident
 
 
 def _files(session: Session, numbers: Collection[int]) -> dict[int, list[StoredFile]]:
-    """-> the files of each incident in their order; as plain rows, since a log can have thousands."""
+    """Returns the files of each incident in order. Reads plain rows without the ORM, because a log can have
+    thousands."""
     columns = FileRow.incident_number, FileRow.name, FileRow.sha256, FileRow.bytes, FileRow.lines
     query = select(*columns).where(FileRow.incident_number.in_(numbers))
     found: dict[int, list[StoredFile]] = {number: [] for number in numbers}
@@ -196,5 +196,5 @@ def _incident(row: IncidentRow, files: tuple[StoredFile, ...]) -> Incident:
     try:
         job = from_json_form(Job, row.job)
         return replace(known, job=job, verdict=from_stored(row.verdict) if row.verdict is not None else None)
-    except DamagedJson as error:  # the others of a list are shown, and of this one its log
+    except DamagedJson as error:  # one damaged verdict must not hide the other incidents; its log is still available
         return replace(known, state=State.FAILED, failure=DAMAGED.format(error.message))

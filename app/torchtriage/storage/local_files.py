@@ -1,4 +1,4 @@
-"""Stored files in a folder of a local disk: a key in, bytes and sizes out."""
+"""Stored files in a folder of a local disk, by key."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 
 class LocalFiles:
-    """The same questions as `torchtriage.storage.s3_objects.S3Objects` answers. Methods raise OSError."""
+    """Has the same methods as `torchtriage.storage.s3_objects.S3Objects`. They raise OSError."""
 
     def __init__(self, root: Path) -> None:
-        """Makes the folder."""
+        """Creates the folder if it is missing."""
         root.mkdir(parents=True, exist_ok=True)
         self._root = root
 
@@ -20,13 +20,13 @@ class LocalFiles:
         return (self._root / key).stat().st_size
 
     def tail(self, key: str, length: int) -> tuple[int, bytes]:
-        """-> the file's size, and its last `length` bytes."""
+        """Returns the file's size and its last `length` bytes."""
         with (self._root / key).open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             return size, os.pread(file.fileno(), length, max(0, size - length))
 
     def part(self, key: str, start: int, end: int) -> bytes:
-        """-> the bytes from `start` to before `end`; fewer where the file is shorter."""
+        """Returns the bytes from `start` up to, not including, `end`; fewer if the file is shorter."""
         with (self._root / key).open("rb", buffering=0) as file:
             pieces = []
             while start < end and (piece := os.pread(file.fileno(), end - start, start)):
@@ -38,7 +38,7 @@ class LocalFiles:
         (self._root / key).unlink()
 
     def listed(self) -> Iterator[list[tuple[str, datetime]]]:
-        """Yields the keys of all files one folder down, with the time of their last change, folder by folder."""
+        """Yields (key, time of last change) of all files in subfolders, folder by folder."""
         for folder in sorted(self._root.iterdir()):
             if folder.is_dir():
                 yield list(_files_in(folder))
@@ -50,5 +50,5 @@ def _files_in(folder: Path) -> Iterator[tuple[str, datetime]]:
             try:
                 if entry.is_file():
                     yield f"{folder.name}/{entry.name}", datetime.fromtimestamp(entry.stat().st_mtime, UTC)
-            except FileNotFoundError:  # removed since it was listed
+            except FileNotFoundError:  # deleted since it was listed
                 continue

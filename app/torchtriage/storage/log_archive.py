@@ -1,4 +1,4 @@
-"""An archive of logs, a folder or `s3://BUCKET/PREFIX`: what lies in it, and their bytes. Nothing in it is changed."""
+"""An archive of logs, in a folder or at `s3://BUCKET/PREFIX`: lists and reads its files. Changes nothing in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ArchivedLog:
-    """A file as it was listed: its key, what changes with its content, and its bytes as they lie there."""
+    """A listed file: its key, an etag that changes with its content, and its stored size in bytes."""
 
     key: str
     etag: str
@@ -25,17 +25,17 @@ class ArchivedLog:
 
 
 class Archive:
-    """Travels to other processes as its address."""
+    """Can be sent to other processes: it contains only the URL."""
 
     def __init__(self, url: str) -> None:
-        """Raises BadInput where there is no such folder."""
+        """Raises BadInput if there is no such folder."""
         self.url = url
         self._root = None if "://" in url else Path(url)
         if self._root is not None and not self._root.is_dir():
             raise BadInput(f"{url}: no such folder")
 
     def listed(self) -> Iterator[ArchivedLog]:
-        """Yields every file, in an order that stays the same. Raises StorageUnavailable."""
+        """Yields every file, always in the same order. Raises StorageUnavailable."""
         with told():
             if self._root is not None:
                 yield from _walked(self._root, "")
@@ -45,9 +45,8 @@ class Archive:
                     yield ArchivedLog(found.key, found.etag or found.changed_at.isoformat(), found.bytes)
 
     def chunks(self, log: ArchivedLog) -> Iterator[bytes]:
-        """Yields a file's bytes. Raises NotFound and UnreadableLog where it is gone, closed to us or another by now,
-        StorageUnavailable.
-        """
+        """Yields a file's bytes. Raises NotFound if it was deleted, UnreadableLog if it has changed or may not be read,
+        and StorageUnavailable."""
         with told(log.key):
             try:
                 if self._root is not None:
@@ -66,7 +65,7 @@ class Archive:
 
 
 def _walked(root: Path, folder: str) -> Iterator[ArchivedLog]:
-    """In the order of the keys, as object stores list them; holds one folder on the way down at a time."""
+    """Yields files sorted by key, as object stores do. Keeps only one list of names per level in memory."""
     with os.scandir(root / folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name + "/" * entry.is_dir(follow_symlinks=False))
     for entry in found:

@@ -1,6 +1,5 @@
-"""New incidents. What is written for each log that is accepted is written here, by statements made once and without the
-ORM, which takes longer than all else that is done to accept a log; many logs share each statement.
-"""
+"""Adds new incidents. The statements for each accepted log are built once, do not use the ORM, and serve many logs at a
+time: the ORM would take longer than everything else."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from torchtriage.domain.incident import Job, State, StoredFile, StoredLog
 from torchtriage.storage import full_text_search
 from torchtriage.storage.tables import FileRow, IncidentRow
 
-LONGEST_JOB_ID = 64  # characters: an index holds it beside others
+LONGEST_JOB_ID = 64  # characters, because it is part of an index
 _INCIDENTS = cast(Table, IncidentRow.__table__)
 _ADD = {
     dialect: insert(_INCIDENTS)
@@ -34,7 +33,7 @@ _ADD_FILES = insert(cast(Table, FileRow.__table__))
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A log that is kept, and what its sender said about it."""
+    """A stored log, and what its sender says about the job."""
 
     job: Job
     log: StoredLog
@@ -42,16 +41,16 @@ class Received:
 
 
 def add(session: Session, received: Sequence[Received]) -> list[tuple[str, bool]]:
-    """Keeps new incidents in state received -> (id, True) of each, in their order.
+    """Adds incidents in state received. Returns (id, True) for each, in order.
 
-    The same log of the same job and attempt is the incident that exists -> (its id, False).
+    If an incident with the same log, job and attempt exists, returns (its id, False) instead.
     """
     if not received:
         return []
     requests = [_request(one.job, one.log) for one in received]
     first = dict(reversed(list(zip(requests, received, strict=True))))
     connection = session.connection()
-    # In an order that all keep to: where two transactions add the same ones, neither waits for the other in a circle.
+    # Sorted, so that two transactions that add the same logs never wait for each other.
     rows = [incident_row(first[request]) for request in sorted(first)]
     added: dict[str, int] = dict(iter(connection.execute(_ADD[connection.dialect.name], rows)))
     numbers = dict(added)
@@ -69,13 +68,13 @@ def add(session: Session, received: Sequence[Received]) -> list[tuple[str, bool]
 
 
 def job_text(job: Job) -> str:
-    """-> what of a job is searched."""
+    """Returns the text of a job for full-text search."""
     told = (*(value for name, value in job.to_json().items() if name != "reports"), *job.labels.values())
     return "\n".join(str(value) for value in told if not isinstance(value, bool))
 
 
 def incident_row(received: Received) -> dict[str, Any]:
-    """-> the columns of an incident that waits for its triage."""
+    """Returns the columns of an incident that waits for triage."""
     job = received.job
     return {
         "request": _request(job, received.log),
@@ -92,7 +91,7 @@ def incident_row(received: Received) -> dict[str, Any]:
 
 
 def log_of(files: Sequence[StoredFile]) -> StoredLog:
-    """-> these files as one log. With several, its digest is that of their digests and names."""
+    """Returns these files as one log. The digest of several files is computed from their digests and names."""
     if len(files) == 1:
         return StoredLog(files[0].sha256, tuple(files))
     listed = sorted(f"{file.sha256} {file.name}\n" for file in files)
@@ -100,7 +99,7 @@ def log_of(files: Sequence[StoredFile]) -> StoredLog:
 
 
 def file_rows(number: int, log: StoredLog) -> list[dict[str, Any]]:
-    """-> the columns of each file of an incident's log."""
+    """Returns the columns of each file of an incident's log."""
     return [
         {
             "incident_number": number,
@@ -115,8 +114,8 @@ def file_rows(number: int, log: StoredLog) -> list[dict[str, Any]]:
 
 
 def _request(job: Job, log: StoredLog) -> str:
-    """-> what a repeat of a request has in common with it. Two clusters can have given out the same job id. The
-    last report of a run is another one than a provisional report with the same log."""
+    """Returns the key by which a repeated request is recognized. It includes the cluster, because two clusters can use
+    the same job id. A provisional report and a final one with the same log have different keys."""
     parts = [job.cluster or "", job.job_id or "", str(job.attempt or 0), log.sha256]
     parts += ["provisional"] if job.provisional else []
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Who sent reports of late. Each function is one step of a transaction."""
+"""The senders of recent incidents. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torchtriage.storage.tables import IncidentRow
 
 
 def by_sender(session: Session, most: int) -> dict[str, Report]:
-    """-> of the latest `most` incidents the newest of each scheduler, and of each label `source`."""
+    """Returns, among the latest `most` incidents, the newest of each scheduler and of each label `source`."""
     row = IncidentRow
     scheduler, source = row.job["scheduler"].as_string(), row.job["labels"]["source"].as_string()
     columns = (row.number, row.received_at, func.coalesce(source, scheduler).label("sender"))

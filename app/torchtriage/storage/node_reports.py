@@ -1,5 +1,5 @@
-"""One incident for a run whose nodes report for themselves: the report of each node in, the incident that has all of
-them out. One step of a transaction that its caller opened."""
+"""Joins the reports of a run's nodes, which are sent separately, in one incident. Each function is one step of the
+caller's transaction."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from torchtriage.storage.database import lock
 from torchtriage.storage.new_incidents import LONGEST_JOB_ID, Received, file_rows, incident_row, job_text
 from torchtriage.storage.tables import FileRow, IncidentRow
 
-_NEWEST = 20  # incidents of a job that are looked at
-# Nodes of one run run at the same time. How much later than the end of one another may have started: more where
-# attempts are numbered, as else it is one of the next attempt.
+_NEWEST = 20  # incidents of a job that are checked
+# Nodes of one run run at the same time. This is how much later than the end of one node another may have started. It is
+# longer if attempts are numbered; otherwise a later start is the next attempt.
 _APART, _APART_NUMBERED = timedelta(seconds=5), timedelta(minutes=10)
 _LONGEST_LABEL = 500
 _FILES = cast(Table, FileRow.__table__)
 
 
 def lock_jobs(session: Session, received: Sequence[Received]) -> None:
-    """Until the transaction ends nobody else takes a report of the same jobs: of two nodes that report in one moment,
-    one must find the other's."""
+    """Locks these jobs until the transaction ends. If two nodes report at the same moment, the second must see the
+    first one's report."""
     names = {f"job {one.job.cluster} {one.job.job_id}" for one in received if one.job.node_key is not None}
     if names:
         lock(session, *sorted(names))
 
 
 def add(session: Session, received: Received, within: timedelta) -> tuple[str, bool, bool]:
-    """Keeps a node's report: in the incident of its run that came within this time, else in a new one -> its id,
-    whether it is to be triaged, and whether it was there before. A report that was sent before changes nothing.
-    """
+    """Adds a node's report to the incident of its run if that was received `within` this time, else to a
+    new incident. Returns the incident's id, whether to triage it, and whether it existed before. A repeated
+    report changes nothing."""
     key = received.job.node_key
     assert key is not None
     own = _report(received.job, received.log)
@@ -55,7 +55,7 @@ def add(session: Session, received: Received, within: timedelta) -> tuple[str, b
 
 
 def _same_job(session: Session, job: Job, since: datetime) -> Sequence[Any]:
-    """-> the incidents of runs on several nodes that this job may be of, held, the newest first."""
+    """Locks and returns the incidents of runs on several nodes that may be of this job, newest first."""
     row = IncidentRow
     columns = row.number, row.job, row.log_sha256
     same = [row.job_id == (job.job_id or "")[:LONGEST_JOB_ID], row.attempt.is_not_distinct_from(job.attempt)]
@@ -65,14 +65,14 @@ def _same_job(session: Session, job: Job, since: datetime) -> Sequence[Any]:
 
 
 def _is_same_job(known: Job, job: Job) -> bool:
-    """-> whether both are of one job; the same command of it, where they tell its number."""
+    """Returns whether both are of one job and, if both have a step number, of the same step."""
     steps = {one.labels["step"] for one in (known, job) if "step" in one.labels}
     one = (known.job_id, known.user) == (job.job_id, job.user)
     return one and len(steps) < 2 and (bool(known.reports) or known.node_key is not None)
 
 
 def _is_same_run(known: Job, job: Job) -> bool:
-    """-> whether both went on at the same time, as far as they tell."""
+    """Returns whether both ran at the same time, as far as their times are known."""
     apart = _APART if job.attempt is None else _APART_NUMBERED
     return _begins_before(known.started_at, job.ended_at, apart) and _begins_before(
         job.started_at, known.ended_at, apart
@@ -84,7 +84,7 @@ def _begins_before(start: str | None, end: str | None, apart: timedelta) -> bool
 
 
 def _known(row: Any) -> dict[str, NodeReport]:
-    """-> what an incident has of each node."""
+    """Returns an incident's reports by node."""
     job = Job(**row.job)
     if job.reports:
         return job.reports
@@ -96,8 +96,8 @@ def _report(job: Job, log: StoredLog) -> NodeReport:
 
 
 def _put(session: Session, row: Any, key: str, received: Received, own: NodeReport) -> None:
-    """Adds a node's files to an incident, or replaces those of its provisional report; the incident waits for a verdict
-    on all of them. Its place in group and counts stays until it has one."""
+    """Adds a node's files to an incident, or replaces those of the node's provisional report. The incident then waits
+    for a new verdict. Until then it stays in its group and in the counts."""
     files: dict[str, list[StoredFile]] = {}
     known = _known(row)
     left = _files_of(session, row.number)
@@ -125,7 +125,7 @@ def _files_of(session: Session, number: int) -> list[StoredFile]:
 
 
 def _with_own_names(files: dict[str, list[StoredFile]]) -> list[StoredFile]:
-    """-> the files of all nodes; where two have one name, the node stands before that of the later one."""
+    """Returns the files of all nodes. If two have the same name, the later one is prefixed with its node."""
     found: dict[str, StoredFile] = {}
     for node, those in files.items():
         for file in those:
@@ -137,7 +137,7 @@ def _with_own_names(files: dict[str, list[StoredFile]]) -> list[StoredFile]:
 
 
 def _joined(known: Job, job: Job, reports: dict[str, NodeReport], is_new: bool) -> Job:
-    """-> the whole run: what its first report says, and of times, GPUs and labels what all of them say."""
+    """Returns the job of the whole run: the values of its first report; times, GPUs and labels from all reports."""
     labels = dict(known.labels)
     for name, value in job.labels.items():
         values = labels.get(name, "").split(",") if name in labels else []

@@ -1,8 +1,8 @@
-"""Messages to send, in the database. Each function is one step of a transaction that its caller opened.
+"""Messages to send, in the database. Each function is one step of the caller's transaction.
 
-An item is put in with the change that it reports. Who sends it takes it for a while (`claim`) and again and again
-for another (`renew`); where that process is lost, the while ends and another takes it. A channel is sent to by one at a
-time, at its pace. A clock that goes back holds nothing up: what can't have been meant by the clock of today is due.
+An item is added in the transaction of the change that it reports. A sender leases an item (`claim`) and renews the
+lease (`renew`). If its process dies, the lease ends and another takes the item. Each channel gets one message at a
+time, at its own pace. A clock that was set back delays nothing: times too far in the future count as due.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from torchtriage.storage.tables import IncidentRow, LaneRow, OutboxRow
 
 _UNSYNCHRONIZED = {"synchronize_session": False}
 _LONGEST_PROBLEM = 500
-LONGEST_HOLD = timedelta(minutes=5)  # of a lane; one that is free later was held by a clock that has gone back since
-_SKEW = timedelta(minutes=5)  # between the clocks of two machines; what was put in later, by such a clock too
+LONGEST_HOLD = timedelta(minutes=5)  # maximum pause of a channel; a longer one was set before the clock was set back
+# Maximum difference between the clocks of two machines; a later put_at was set by a wrong clock.
+_SKEW = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to put into the outbox."""
+    """A new item of the outbox."""
 
     key: str
     kind: str
@@ -42,7 +43,7 @@ class Wanted:
 
 
 def put(session: Session, wanted: Wanted, now: datetime, delay: float = 0) -> bool:
-    """Puts an item in, due in `delay` seconds -> True; False where one of its key is there."""
+    """Adds an item, due in `delay` seconds. Returns False if its key exists already."""
     row = {
         "key": wanted.key,
         "kind": wanted.kind,
@@ -60,8 +61,8 @@ def put(session: Session, wanted: Wanted, now: datetime, delay: float = 0) -> bo
 
 
 def put_for_verdict(session: Session, wanted: Wanted, now: datetime) -> None:
-    """Puts in what must be sent when the incident has its verdict, or failed; at once where it has."""
-    # Held, so that the verdict does not come in between and leave it waiting.
+    """Adds an item that is due when the incident is triaged or failed; at once if it is already."""
+    # Locked, so that a verdict stored meanwhile does not leave the item waiting.
     query = select(IncidentRow.state).where(IncidentRow.number == number_of(wanted.incident or ""))
     state = session.execute(query.with_for_update()).scalar_one_or_none()
     if state is not None:
@@ -70,7 +71,7 @@ def put_for_verdict(session: Session, wanted: Wanted, now: datetime) -> None:
 
 
 def is_coming(session: Session, kind: str, channel: str, group: str) -> bool:
-    """-> whether an item that nobody took yet will report a group's state as this transaction leaves it."""
+    """Returns whether an unsent item exists that will report the group as this transaction leaves it."""
     query = select(OutboxRow.number).where(
         OutboxRow.group_number == number_of(group),
         OutboxRow.kind == kind,
@@ -78,18 +79,18 @@ def is_coming(session: Session, kind: str, channel: str, group: str) -> bool:
         OutboxRow.state == SendState.READY,
         OutboxRow.tries == 0,
     )
-    # Held, so that nobody takes it before what this transaction changes can be seen.
+    # Locked, so that nobody sends it before this transaction's changes are visible.
     return session.execute(query.limit(1).with_for_update()).scalar_one_or_none() is not None
 
 
 def release(session: Session, incident: str, now: datetime) -> None:
-    """waiting → ready, for what waits for an incident's verdict."""
+    """waiting → ready, for items that wait for this incident's verdict."""
     waiting = [OutboxRow.incident_number == number_of(incident), OutboxRow.state == SendState.WAITING]
     _change(session, waiting, {"state": SendState.READY, "due_at": now})
 
 
 def withdraw(session: Session, incident: str, kind: str) -> bool:
-    """Takes away what nobody began to send about an incident, of one kind -> whether there was any."""
+    """Deletes items of one kind about an incident that nobody has begun to send. Returns whether there were any."""
     own = [OutboxRow.incident_number == number_of(incident), OutboxRow.kind == kind]
     untouched = [OutboxRow.state == SendState.READY, OutboxRow.tries == 0]
     gone = delete(OutboxRow).where(*own, *untouched).returning(OutboxRow.number)
@@ -97,25 +98,24 @@ def withdraw(session: Session, incident: str, kind: str) -> bool:
 
 
 def move(session: Session, incident: int, group: int) -> None:
-    """Has what was and is to be told about an incident go with it into another group: else it would go with the old
-    one."""
+    """Moves an incident's items to another group. Otherwise they would be deleted with the old group."""
     moving = update(OutboxRow).where(OutboxRow.incident_number == incident, OutboxRow.group_number.is_not(None))
     session.execute(moving.values(group_number=group), execution_options=_UNSYNCHRONIZED)
 
 
 def is_due(session: Session, now: datetime) -> bool:
-    """-> whether there is anything to claim."""
+    """Returns whether there is anything to claim."""
     return session.execute(select(OutboxRow.number).where(*_due(now)).limit(1)).scalar_one_or_none() is not None
 
 
 def claim(
     session: Session, now: datetime, seconds: float, no_lane: Collection[str] = (), but: Collection[str] = ()
 ) -> OutboxItem | None:
-    """-> the oldest item that is due, taken for `seconds`; its channel's lane is taken for as long.
+    """Leases and returns the oldest due item for `seconds`, and pauses its channel for as long.
 
-    Items of the kinds in `no_lane` are sent beside others of their channel, those of the kinds in `but` not now.
+    Items of kinds in `no_lane` do not pause their channel. Items of kinds in `but` are skipped.
     """
-    lock(session, "outbox")  # two may else take two items of one lane in the same moment
+    lock(session, "outbox")  # otherwise two processes could take two items of one channel at the same moment
     oldest = select(OutboxRow).where(*_due(now), OutboxRow.kind.not_in(but)).order_by(OutboxRow.number).limit(1)
     row = session.execute(oldest.with_for_update(skip_locked=True)).scalar_one_or_none()
     if row is None:
@@ -123,7 +123,7 @@ def claim(
     row.tries += 1
     row.due_at = now + timedelta(seconds=seconds)
     if row.put_at > now + _SKEW:
-        row.put_at = now  # else it would be due again at once, and never be given up
+        row.put_at = now  # otherwise it would be due again at once and never be given up
     session.flush()
     if row.kind not in no_lane:
         pause_channel(session, row.channel, now, seconds)
@@ -131,8 +131,8 @@ def claim(
 
 
 def renew(session: Session, item: OutboxItem, now: datetime, seconds: float, lane: bool) -> OutboxItem:
-    """Holds an item that was claimed, and its lane if it has one, for `seconds` more -> the item as it is held now; as
-    it was where it was ended, put off, or taken by another meanwhile."""
+    """Extends the lease of an item, and its channel's pause if it has one. Returns the item with its new lease;
+    unchanged if it ended, was postponed, or was taken by another."""
     until = now + timedelta(seconds=seconds)
     if not _change(session, [*_mine(item), OutboxRow.due_at == item.due_at], {"due_at": until}):
         return item
@@ -142,25 +142,25 @@ def renew(session: Session, item: OutboxItem, now: datetime, seconds: float, lan
 
 
 def pause_channel(session: Session, channel: str, now: datetime, seconds: float) -> None:
-    """Nothing is sent to a channel in the next `seconds`, or in the longest hold where that is less."""
+    """Sends nothing to a channel for `seconds`, at most LONGEST_HOLD."""
     until = now + min(timedelta(seconds=seconds), LONGEST_HOLD)
     putting = insert(session, LaneRow).values(channel=channel, free_at=until)
     session.execute(putting.on_conflict_do_update(index_elements=["channel"], set_={"free_at": until}))
 
 
 def end(session: Session, item: OutboxItem, state: SendState, now: datetime, problem: str | None = None) -> bool:
-    """ready → sent or failed -> True; False where the item was taken by another meanwhile. Its detail is forgotten."""
+    """ready → sent or failed. Deletes the item's detail. Returns False if another has taken the item meanwhile."""
     changes = {"state": state, "ended_at": now, "problem": _short(problem), "detail": {}}
     return _change(session, _mine(item), changes)
 
 
 def put_off(session: Session, item: OutboxItem, until: datetime, problem: str) -> bool:
-    """Tries an item again later -> True; False where it was taken by another meanwhile."""
+    """Postpones an item. Returns False if another has taken it meanwhile."""
     return _change(session, _mine(item), {"due_at": until, "problem": _short(problem)})
 
 
 def again(session: Session, item_id: str, now: datetime) -> OutboxItem:
-    """failed → ready -> the item. Raises NotFound where there is no such failed one."""
+    """failed → ready. Returns the item. Raises NotFound if there is no such failed item."""
     failed = [OutboxRow.number == number_of(item_id), OutboxRow.state == SendState.FAILED]
     changes = {"state": SendState.READY, "due_at": now, "put_at": now, "ended_at": None, "tries": 0}
     if not _change(session, failed, changes):
@@ -169,7 +169,7 @@ def again(session: Session, item_id: str, now: datetime) -> OutboxItem:
 
 
 def listed(session: Session, state: SendState | None, limit: int, cursor: str | None) -> Page[OutboxItem]:
-    """-> items, the newest first. Raises BadCursor."""
+    """Returns a page of items, newest first. Raises BadCursor."""
     at, number = place(cursor, 1), OutboxRow.number
     query = select(OutboxRow).order_by(number if at and at.back else number.desc()).limit(limit + 1)
     if state is not None:
@@ -181,27 +181,27 @@ def listed(session: Session, state: SendState | None, limit: int, cursor: str | 
 
 
 def counted(session: Session) -> dict[tuple[str, str], int]:
-    """-> how many items there are, by channel and state."""
+    """Returns the number of items by channel and state."""
     query = select(OutboxRow.channel, OutboxRow.state, func.count()).group_by(OutboxRow.channel, OutboxRow.state)
     return {(channel, state): count for channel, state, count in session.execute(query)}
 
 
 def latest(session: Session, kind: str, incident: str) -> OutboxItem | None:
-    """-> the last item of a kind about an incident."""
+    """Returns the latest item of a kind about an incident, or None."""
     query = select(OutboxRow).where(OutboxRow.incident_number == number_of(incident), OutboxRow.kind == kind)
     row = session.execute(query.order_by(OutboxRow.number.desc()).limit(1)).scalar_one_or_none()
     return _item(row) if row is not None else None
 
 
 def latest_of_group(session: Session, group: str, channel: str) -> OutboxItem | None:
-    """-> the last item for a channel about a group."""
+    """Returns the latest item for a channel about a group, or None."""
     query = select(OutboxRow).where(OutboxRow.group_number == number_of(group), OutboxRow.channel == channel)
     row = session.execute(query.order_by(OutboxRow.number.desc()).limit(1)).scalar_one_or_none()
     return _item(row) if row is not None else None
 
 
 def forget_ended(session: Session, before: datetime) -> int:
-    """Takes away what ended before then -> how many."""
+    """Deletes items that ended before a time, and returns how many."""
     gone = delete(OutboxRow).where(OutboxRow.ended_at < before).returning(OutboxRow.number)
     return len(session.execute(gone, execution_options=_UNSYNCHRONIZED).scalars().all())
 

@@ -1,4 +1,4 @@
-"""Pages of lists. Where one began or ended: whole numbers in, an opaque word for the caller out, and back."""
+"""Pages of lists, and the cursors that lead from one page to the next. To callers a cursor is an opaque text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Item]):
-    """A piece of a list; `next` is the cursor of the piece after it, `previous` of the one before; None at an end."""
+    """A part of a list. `next` and `previous` are the cursors of the adjacent pages, None at an end."""
 
     items: tuple[Item, ...]
     next: str | None = None
@@ -27,14 +27,14 @@ class Page(Generic[Item]):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a list to go on: after the item whose order is `key`, or `back` from it."""
+    """Where to continue in a list: after the item with the sort key `key`, or before it if `back`."""
 
     key: tuple[int, ...]
     back: bool = False
 
     @property
     def around(self) -> tuple[int, ...]:
-        """The place from which the other direction leads to the item itself."""
+        """The place from which the other direction begins with the item itself."""
         return (*self.key[:-1], self.key[-1] + (1 if self.back else -1 if self.key[-1] else 0))
 
 
@@ -43,7 +43,7 @@ class BadCursor(BadInput):
 
 
 def place(cursor: str | None, length: int) -> Place | None:
-    """-> the place that a cursor of `piece` stands for, in an order of `length` numbers. Raises BadCursor."""
+    """Returns the place of a cursor, with a sort key of `length` numbers. Raises BadCursor."""
     if cursor is None:
         return None
     back, *key = decode(cursor, length + 1)
@@ -57,9 +57,9 @@ def piece(
     key: Callable[[Item], tuple[int, ...]],
     end: tuple[int, ...] | None = None,
 ) -> Page[Item]:
-    """-> a page of what was `found` from a place on: one more than `limit` where there is more, going back the nearest
-    first. `end` is where the search for more ended, where it did so before it had found a page and reached the list's
-    end."""
+    """Returns a page of the items `found` from a place on. `found` has one item more than `limit` if there are more;
+    with `back`, nearest first. `end` is the place at which the search stopped early, before the page was full and
+    before the list ended."""
     items, more = list(found[:limit]), len(found) > limit
     near = key(items[0]) if items else end or (at.around if at is not None else None)
     far = key(items[-1]) if more else end
@@ -76,16 +76,16 @@ def piece(
 
 
 def encode(*numbers: int) -> str:
-    """-> the cursor that stands for `numbers`."""
+    """Returns the cursor for `numbers`."""
     return base64.urlsafe_b64encode(".".join(map(str, numbers)).encode()).decode().rstrip("=")
 
 
 def decode(cursor: str, length: int) -> tuple[int, ...]:
-    """-> the numbers of a cursor that `encode` made of `length` of them; raises BadCursor for anything else."""
+    """Returns the `length` numbers of a cursor made by `encode`. Raises BadCursor for any other text."""
     try:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
         parts = text.split(".")
-        # Longer ones are no row's number and no time.
+        # A longer number cannot be a row number or a time.
         if len(parts) != length or not all(part.isdecimal() and len(part) <= 16 for part in parts):
             raise ValueError
         return tuple(map(int, parts))
@@ -94,18 +94,18 @@ def decode(cursor: str, length: int) -> tuple[int, ...]:
 
 
 def number_of(identifier: str) -> int:
-    """-> the row number that a public id stands for; 0, which no row has, where it can't be one."""
+    """Returns the row number of a public id, or 0, which no row has, if it cannot be an id."""
     fits = identifier.isascii() and identifier.isdecimal() and len(identifier) <= 18 and identifier[0] != "0"
     return int(identifier) if fits else 0
 
 
 def microseconds(moment: datetime) -> int:
-    """-> since 1970."""
+    """Returns microseconds since 1970."""
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def moment_at(number: int) -> datetime:
-    """-> the point in time that so many microseconds after 1970 is. Raises BadCursor where there is none."""
+    """Returns the time of this many microseconds since 1970. Raises BadCursor if there is no such time."""
     try:
         return _EPOCH + timedelta(microseconds=number)
     except OverflowError:

@@ -1,6 +1,7 @@
-"""Days and months in UTC as whole numbers, which counts are kept by: 20260501 is a day, 202605 a month. So all months
-come before all days, and days or months that follow one another are a range. A time is split into whole days, of which
-there are counts, and the pieces of days that are left of it.
+"""Days and months in UTC as integers, the keys of counts: 20260501 is a day, 202605 a month.
+
+So all months sort before all days, and consecutive days or months are a range. A period of time is split into whole
+days, which have counts, and the remaining parts of days.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _DAY = timedelta(days=1)
 _FIRST = date.min + _DAY
 _Piece = tuple[datetime | None, datetime | None]
 
-FIRST_DAY = 1_000_000  # every day is above, every month below
+FIRST_DAY = 1_000_000  # every day is above this, every month below
 
 
 def day_period(day: date) -> int:
@@ -30,22 +31,23 @@ def month_period(day: date) -> int:
 
 
 def day_of(period: int) -> date:
-    """-> the day that a period above FIRST_DAY is."""
+    """Returns the day of a period above FIRST_DAY."""
     return date(period // 10_000, period // 100 % 100, period % 100)
 
 
 def month_of(period: int) -> int:
-    """-> the month that a period lies in, or is."""
+    """Returns the month of a period, which is a day or a month."""
     return period // 100 if period > FIRST_DAY else period
 
 
 def period_name(period: int) -> str:
-    """-> 2026-05-01 or 2026-05."""
+    """Returns the name of a period: 2026-05-01 or 2026-05."""
     return day_of(period).isoformat() if period > FIRST_DAY else f"{period // 100:04}-{period % 100:02}"
 
 
 def covering_periods(first: date, last: date) -> list[int]:
-    """-> the fewest periods that make up the days from the first to the last: whole months, and days at both ends."""
+    """Returns the fewest periods that cover the days from `first` to `last`: whole months, and single days at both
+    ends."""
     found: list[int] = []
     day = first
     while day <= last:
@@ -70,19 +72,19 @@ def _month_after(day: date) -> date:
 
 @dataclass(frozen=True, slots=True)
 class SplitTime:
-    """`days`: the first and the last whole day, None where there is none; `pieces`: what is left, at most two."""
+    """`days` are the first and the last whole day, or None. `pieces` are the remaining parts, at most two."""
 
     days: tuple[date, date] | None
     pieces: tuple[_Piece, ...] = ()
 
     @property
     def periods(self) -> list[int]:
-        """The whole days as months and days that counts are kept by."""
+        """The whole days, as keys of counts."""
         return covering_periods(*self.days) if self.days else []
 
 
 def split_time(session: Session, since: datetime | None, until: datetime | None) -> SplitTime:
-    """-> the parts of a time, as far as verdicts are known of it."""
+    """Returns the parts of a time that have verdicts."""
     first, last = _days_known(session)
     if first is None or last is None:
         return SplitTime(None)
@@ -102,7 +104,7 @@ def split_time(session: Session, since: datetime | None, until: datetime | None)
 
 
 def _days_known(session: Session) -> tuple[int | None, int | None]:
-    first, last = (  # one each: SQLite takes one step in the index for it
+    first, last = (  # one query each, because SQLite answers it with one index lookup
         session.execute(select(end(CountRow.period)).where(CountRow.period > FIRST_DAY)).scalar()
         for end in (func.min, func.max)
     )
@@ -110,12 +112,12 @@ def _days_known(session: Session) -> tuple[int | None, int | None]:
 
 
 def midnight(day: date) -> datetime:
-    """-> the moment at which a day begins, in UTC."""
+    """Returns the time at which a day begins in UTC."""
     return datetime.combine(day, time(), UTC)
 
 
 def _whole_days(since: datetime | None, until: datetime | None) -> tuple[date | None, date | None]:
-    """-> the first day that lies in this time as a whole, and the first after it that does not."""
+    """Returns the first day that is completely in this time, and the first day after it that is not."""
     begin = None
     if since is not None:
         begin = since.astimezone(UTC).date()

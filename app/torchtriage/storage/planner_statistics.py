@@ -1,6 +1,6 @@
-"""The database's statistics about its tables, on which its query plans rest.
+"""The database's statistics about its tables, which its query planner uses.
 
-SQLite looks only when it is told to. Postgres looks by itself, but not at once after much was put in.
+SQLite updates them only on request. Postgres updates them itself, but not at once after large changes.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from sqlalchemy import text
 
 from torchtriage.storage.database import Database
 
-_LOOKED_AT = 1000  # rows of each index that SQLite looks at: enough to tell which filter has the fewest
+_LOOKED_AT = 1000  # rows per index that SQLite samples: enough to see which filter has the fewest
 _TABLES = ("incidents", "incident_files", "incident_search", "groups", "counts", "host_counts", "feedback")
 
 
 def refresh(database: Database) -> None:
-    """Looks at all tables again. Raises StorageUnavailable."""
+    """Updates the statistics of all tables. Raises StorageUnavailable."""
     with database.transaction(durable=False) as session:
         if database.is_sqlite:
             session.execute(text(f"PRAGMA analysis_limit={_LOOKED_AT}"))

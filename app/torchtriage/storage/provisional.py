@@ -1,5 +1,5 @@
-"""Reports of runs that have not ended, which later ones of the same run replace. One step of a transaction that its
-caller opened."""
+"""Provisional reports of runs, which later reports of the same run replace. Each function is one step of the caller's
+transaction."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from torchtriage.storage import full_text_search
 from torchtriage.storage.new_incidents import LONGEST_JOB_ID, Received, file_rows, incident_row, job_text
 from torchtriage.storage.tables import FileRow, IncidentRow
 
-_NEWEST = 20  # incidents of a job that are looked at
-_SAME = ("user", "node_rank", "job_id")  # of the same run, beside what the index holds
+_NEWEST = 20  # incidents of a job that are checked
+_SAME = ("user", "node_rank", "job_id")  # equal for reports of the same run, besides the columns of the index
 _FILES = cast(Table, FileRow.__table__)
 
 
 def replace(session: Session, received: Received) -> str | None:
-    """Gives the provisional incident of the same run this job and log, in state received -> its id; None where there is
-    none. Its verdict is gone; its place in group and counts stays until it has another."""
+    """Replaces job and log of the run's provisional incident, and puts it in state received. Returns its id, or None if
+    there is none. The old verdict is removed; until the new one, the incident stays in its group and in the counts."""
     number = _provisional(session, received.job)
     new = incident_row(received)
     if number is None or _is_there(session, new["request"], number):
         return None
-    del new["received_at"]  # it is known since then
+    del new["received_at"]  # the first report's time stays
     none = dict.fromkeys(("next_try", "triaged_at", "failure", "verdict"))
     session.execute(update(IncidentRow).where(IncidentRow.number == number).values(new | none))
     session.execute(delete(FileRow).where(FileRow.incident_number == number))
@@ -35,13 +35,13 @@ def replace(session: Session, received: Received) -> str | None:
 
 
 def _is_there(session: Session, request: str, number: int) -> bool:
-    """-> whether the same was sent before, and is an incident of its own."""
+    """Returns whether the same request was sent before and is a separate incident."""
     other = select(IncidentRow.number).where(IncidentRow.request == request, IncidentRow.number != number)
     return session.execute(other).scalar() is not None
 
 
 def _provisional(session: Session, job: Job) -> int | None:
-    """-> the newest incident of the run that the job is, held, if it is provisional."""
+    """Locks and returns the newest incident of the job's run, if it is provisional."""
     if not job.job_id:
         return None
     row = IncidentRow

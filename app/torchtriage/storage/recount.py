@@ -1,6 +1,6 @@
-"""Recomputes all counts from the incidents, after data was changed by other means than this program.
+"""Recomputes all counts from the incidents, after other programs changed the data.
 
-Each function is one step of a transaction that its caller opened.
+Each function is one step of the caller's transaction.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _DAYS = {
 
 
 def recount(session: Session) -> int:
-    """Replaces all counts by what the incidents say -> how many incidents have a verdict."""
+    """Replaces all counts. Returns the number of incidents with a verdict."""
     dialect = session.get_bind().dialect.name
-    if dialect == "postgresql":  # on SQLite a transaction that writes is alone
+    if dialect == "postgresql":  # on SQLite, only one transaction writes at a time
         session.execute(text("LOCK TABLE incidents IN SHARE MODE"))
     told = {"day": _DAYS[dialect], "hours": f"gpu_hours * {COST}"}
     for table, *queries in (
@@ -50,7 +50,7 @@ def recount(session: Session) -> int:
     ):
         session.execute(text(f"DELETE FROM {table}"))
         for query in queries:
-            # In the order of time, as they come otherwise too: what lies together is read together.
+            # Sorted by time, as counts usually arrive, because rows stored together are read faster.
             session.execute(text(f"INSERT INTO {table} {query.format(**told)} ORDER BY 1"))
     total = text(f"SELECT coalesce(sum(count), 0) FROM counts WHERE every AND period > {FIRST_DAY}")
     return int(session.execute(total).scalar_one())

@@ -1,4 +1,4 @@
-"""How far the retriage of a database is. Each function is one step of a transaction that its caller opened."""
+"""The progress of a database's retriage. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMBER = 1
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What is kept of a retriage: whose it is, how far, and when that was last said."""
+    """The stored progress of a job: the id of its run, its stage, the time of the last write, and its content."""
 
     run: str
     stage: str
@@ -26,31 +26,31 @@ class Noted:
 
 
 def read(session: Session) -> Noted | None:
-    """-> the retriage that was begun last, unless it was discarded."""
+    """Returns the latest retriage, or None if it was discarded."""
     row = session.get(RetriageRow, _NUMBER)
     return Noted(row.run, row.stage, row.seen_at, row.told) if row else None
 
 
 def hold(session: Session) -> Noted | None:
-    """The same, and nobody else begins or ends one until the transaction does."""
+    """Returns the same, and prevents others from starting or discarding a retriage until the transaction ends."""
     lock(session, "retriage")
     return read(session)
 
 
 def begin(session: Session, noted: Noted) -> None:
-    """Puts it in the place of the one before. Needs `hold`."""
+    """Replaces the previous retriage. Call `hold` first."""
     discard(session)
     session.add(RetriageRow(number=_NUMBER, run=noted.run, stage=noted.stage, seen_at=noted.seen_at, told=noted.told))
     session.flush()
 
 
 def note(session: Session, noted: Noted) -> bool:
-    """Keeps how far this run is -> False where another has taken its place."""
+    """Stores the progress of this run. Returns False if another run has replaced it."""
     changes = {"stage": noted.stage, "seen_at": noted.seen_at, "told": noted.told}
     done = session.execute(update(RetriageRow).where(RetriageRow.run == noted.run).values(changes))
     return bool(cast(CursorResult[Any], done).rowcount)
 
 
 def discard(session: Session) -> None:
-    """Forgets it. Needs `hold`."""
+    """Deletes the retriage. Call `hold` first."""
     session.execute(delete(RetriageRow))

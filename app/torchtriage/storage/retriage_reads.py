@@ -1,6 +1,5 @@
-"""What a retriage reads of incidents: their logs, and what their verdicts say in short. Each function is one step of a
-transaction that its caller opened.
-"""
+"""What a retriage reads of incidents: their logs, and the keys of their verdicts. Each function is one step of the
+caller's transaction."""
 
 from __future__ import annotations
 
@@ -54,7 +53,7 @@ _FILES = (
 
 @dataclass(frozen=True, slots=True)
 class TriagedIncident:
-    """An incident whose triage has ended; `key` is None where it failed."""
+    """An incident with a final state; `key` is None if its triage failed."""
 
     id: str
     job: Job
@@ -63,45 +62,48 @@ class TriagedIncident:
 
 
 def of_other_knowledge(session: Session, knowledge: str, after: int, most: int) -> list[TriagedIncident]:
-    """-> incidents above number `after` whose verdict is of other knowledge, or that failed, in their order."""
+    """Returns at most `most` incidents with a number above `after` that failed or have a verdict of other knowledge, in
+    order."""
     return _kept(session, _OTHER, {"after": after, "of_knowledge": knowledge, "most": most})
 
 
 def count_of_other_knowledge(session: Session, knowledge: str) -> int:
-    """-> how many incidents have a verdict of other knowledge, or failed."""
+    """Returns the number of incidents that failed or have a verdict of other knowledge."""
     other = _INCIDENTS.c.knowledge.is_distinct_from(knowledge)
     counted = select(func.count()).select_from(_INCIDENTS).where(_INCIDENTS.c.state.in_(_ENDED), other)
     return session.execute(counted).scalar_one()
 
 
 def triaged_after(session: Session, after: int, most: int) -> list[TriagedIncident]:
-    """-> incidents above number `after` that have a verdict, in their order."""
+    """Returns at most `most` incidents with a number above `after` that have a verdict, in order."""
     return _kept(session, _TRIAGED, {"after": after, "most": most})
 
 
 def ended_until(session: Session) -> int:
-    """-> the number of the last incident below which the triage of all has ended."""
+    """Returns the number up to which all incidents have a final state."""
     waiting = select(func.min(_INCIDENTS.c.number)).where(_INCIDENTS.c.state.not_in(_ENDED))
     first = session.execute(waiting).scalar_one()
     return first - 1 if first is not None else session.execute(select(func.max(_INCIDENTS.c.number))).scalar_one() or 0
 
 
 def of_entry(session: Session, entry: str, case: str, most: int) -> list[str]:
-    """-> the ids of incidents whose cause this entry names, or that this case of it answers, the latest first."""
+    """Returns the ids of incidents with this entry as cause and, if `case` is given, with this case as answer; latest
+    first."""
     query = select(_INCIDENTS.c.number).where(_INCIDENTS.c.entry == entry).order_by(_INCIDENTS.c.number.desc())
     if case:
-        query = query.where(_INCIDENTS.c.case == case, _INCIDENTS.c.case.is_not(None))  # as the index is of these
+        # is_not(None) is needed for the partial index
+        query = query.where(_INCIDENTS.c.case == case, _INCIDENTS.c.case.is_not(None))
     return [str(number) for number in session.execute(query.limit(most)).scalars()]
 
 
 def count_triaged(session: Session) -> int:
-    """-> how many incidents have a verdict."""
+    """Returns the number of incidents with a verdict."""
     counted = select(func.count()).select_from(_INCIDENTS).where(_INCIDENTS.c.state == State.TRIAGED)
     return session.execute(counted).scalar_one()
 
 
 def some(session: Session, numbers: list[int]) -> list[TriagedIncident]:
-    """-> those of these incidents whose triage has ended, in the order of their numbers."""
+    """Returns those of these incidents that have a final state, sorted by number."""
     return _kept(session, _SOME, {"numbers": numbers})
 
 
@@ -127,14 +129,14 @@ def _kept(session: Session, query: object, asked: dict[str, object]) -> list[Tri
 
 
 def _key(row: Any, case: str | None) -> VerdictKey:
-    # What follows a blank was added where people split a group.
+    # The part after a blank was added by a split.
     fingerprint = row.fingerprint and row.fingerprint.partition(" ")[0]
     return VerdictKey(row.outcome, row.entry, fingerprint, case)
 
 
 def _told_case(verdict: str) -> str | None:
-    """-> the case that answers, as a verdict tells that was stored before incidents had a column for it; None where it
-    has no answer, as in release 0.1.0, or can't be read."""
+    """Returns the answer's case from a verdict that was stored before incidents had a column for it. None if the
+    verdict has no answer, as in release 0.1.0, or cannot be read."""
     try:
         answer = json.loads(verdict)["answer"]
         return answer and (answer["case"] or "")

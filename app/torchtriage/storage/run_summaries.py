@@ -1,4 +1,4 @@
-"""Summaries of runs in the database. Each function is one step of a transaction that its caller opened."""
+"""Summaries of runs in the database. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from torchtriage.storage.database import insert
 from torchtriage.storage.pagination import number_of
 from torchtriage.storage.tables import IncidentRow, RunSummaryRow
 
-_KEPT_OF_A_JOB = 3  # good runs, so that an incident that arrives late finds one from before it
-_KEPT = 5000  # good runs of all jobs
+_KEPT_OF_A_JOB = 3  # successful runs per job, so that an incident that arrives late finds one from before it
+_KEPT = 5000  # successful runs of all jobs together
 
 
 def keep_of_incident(session: Session, incident_id: str, job_name: str, summary: RunSummary, at: datetime) -> None:
-    """Keeps the summary of an incident's run, if that is still there, instead of an earlier one."""
+    """Stores the summary of an incident's run; it replaces an earlier one. Does nothing if the incident was deleted."""
     number = number_of(incident_id)
     if session.get(IncidentRow, number) is None:
         return
@@ -36,8 +36,8 @@ def of_incident(session: Session, incident_id: str) -> RunSummary | None:
 def keep_good(
     session: Session, job_name: str, cluster: str, job_id: str | None, summary: RunSummary, at: datetime
 ) -> None:
-    """Keeps the summary of a run that worked. Nodes of one job that tell of themselves are one run with all their
-    hosts. Older ones than the latest few of this job, and than the latest of all jobs, go."""
+    """Stores the summary of a successful run. Nodes of one job that report separately are one run with all their hosts.
+    Deletes all but the latest few of this job, and all but the latest _KEPT of all jobs."""
     row = RunSummaryRow
     own = (row.incident_number.is_(None), row.job_name == job_name, row.cluster == cluster)
     newest = select(row).where(*own).order_by(row.at.desc(), row.number.desc())
@@ -55,7 +55,7 @@ def keep_good(
 
 
 def good_before(session: Session, job_name: str, cluster: str, moment: datetime) -> GoodRun | None:
-    """-> the newest run of this job name and cluster that worked and was received before a moment."""
+    """Returns the newest successful run of this job name and cluster that was received before a time, or None."""
     row = RunSummaryRow
     own = (row.incident_number.is_(None), row.job_name == job_name, row.cluster == cluster, row.at < moment)
     newest = select(row.at, row.document).where(*own).order_by(row.at.desc(), row.number.desc()).limit(1)

@@ -1,4 +1,4 @@
-"""Objects at `s3://BUCKET/PREFIX`: a key in, bytes and sizes out. Needs the extra `s3`."""
+"""Objects at `s3://BUCKET/PREFIX`, by key. Needs the extra `s3`."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from torchtriage.extras import require
 if TYPE_CHECKING:
     from obstore.store import ObjectStore, RetryConfig
 
-_PAGE = 1000  # objects listed at a time
+_PAGE = 1000  # objects per listing request
 _ONCE: RetryConfig = {"max_retries": 1, "retry_timeout": timedelta(seconds=5)}
 
 
 class ObjectStoreError(OSError):
-    """The object store did not do what it was asked."""
+    """The object store failed."""
 
 
 class AccessDenied(ObjectStoreError):
-    """It answers, and says that this may not be done."""
+    """The object store answers, but does not allow the request."""
 
 
 class ObjectChanged(ObjectStoreError):
-    """The object is not the one that was listed."""
+    """The object has changed since it was listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,17 @@ class ListedObject:
 
 
 class S3Objects:
-    """Methods raise ObjectStoreError, and FileNotFoundError where there is no such object."""
+    """Methods raise ObjectStoreError, and FileNotFoundError if there is no such object."""
 
     def __init__(self, url: str, once: bool = False) -> None:
-        """`once`: for who does not wait long for an answer. Raises MissingExtra, ObjectStoreError."""
+        """`once` limits retries, for callers that need a fast answer. Raises MissingExtra and ObjectStoreError."""
         require("s3", f"a folder at s3:// ({url})")
         import obstore
         from obstore.store import MemoryStore, from_url
 
         with suppress(FileNotFoundError):
-            # Makes obstore's runtime, which is made once: made where no file can be opened, it would fail for ever.
+            # This creates obstore's runtime, which happens only once per process. If it first happened when no file can
+            # be opened, it would fail forever.
             obstore.head(MemoryStore(), "torchtriage")
         with _translated():
             self._store: ObjectStore = from_url(url, retry_config=_ONCE) if once else from_url(url)
@@ -60,7 +61,7 @@ class S3Objects:
             return obstore.head(self._store, key)["size"]
 
     def tail(self, key: str, length: int) -> tuple[int, bytes]:
-        """-> the object's size, and its last `length` bytes."""
+        """Returns the object's size and its last `length` bytes."""
         import obstore
 
         try:
@@ -70,17 +71,17 @@ class S3Objects:
         except ObjectStoreError:
             if self.size(key):
                 raise
-            return 0, b""  # S3 refuses to give a part of nothing
+            return 0, b""  # S3 rejects a range request for an empty object
 
     def part(self, key: str, start: int, end: int) -> memoryview:
-        """-> the bytes from `start` to before `end`."""
+        """Returns the bytes from `start` up to, not including, `end`."""
         import obstore
 
         with _translated():
             return memoryview(obstore.get_range(self._store, key, start=start, end=end))
 
     def stream(self, key: str, etag: str | None, least: int) -> Iterator[bytes]:
-        """Yields the object's bytes, at least `least` at a time. Raises ObjectChanged where its etag is another."""
+        """Yields the object's bytes, at least `least` at a time. Raises ObjectChanged if its etag is different."""
         import obstore
 
         with _translated():
@@ -101,12 +102,12 @@ class S3Objects:
             obstore.delete(self._store, key)
 
     def listed(self) -> Iterator[list[tuple[str, datetime]]]:
-        """Yields the keys of all objects with the time of their last change, some at a time."""
+        """Yields (key, time of last change) of all objects in pages."""
         for page in self.pages():
             yield [(found.key, found.changed_at) for found in page]
 
     def pages(self) -> Iterator[list[ListedObject]]:
-        """Yields all objects, some at a time, in the order of their keys."""
+        """Yields all objects in pages, sorted by key."""
         import obstore
 
         with _translated():

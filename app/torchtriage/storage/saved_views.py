@@ -1,4 +1,4 @@
-"""Saved views in the database. Each function is one step of a transaction that its caller opened."""
+"""Saved views in the database. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from torchtriage.storage.tables import ViewRow
 
 
 def listed(session: Session) -> list[View]:
-    """-> all views, by name."""
+    """Returns all views, sorted by name."""
     return [_view(row) for row in session.execute(select(ViewRow).order_by(ViewRow.name)).scalars()]
 
 
 def called(session: Session, name: str) -> View | None:
-    """-> the view of this name, if there is one."""
+    """Returns the view with this name, or None."""
     row = session.execute(select(ViewRow).where(ViewRow.name == name)).scalar_one_or_none()
     return _view(row) if row else None
 
 
 def put(session: Session, name: str, query: str, by: str, at: datetime) -> View:
-    """Keeps a view under its name, instead of one that has it -> the view."""
+    """Stores a view and returns it; it replaces one with the same name."""
     values = {"query": query, "by": by, "at": at}
     putting = insert(session, ViewRow).values(name=name, **values)
     putting = putting.on_conflict_do_update(index_elements=["name"], set_=values)
@@ -36,7 +36,7 @@ def put(session: Session, name: str, query: str, by: str, at: datetime) -> View:
 
 
 def remove(session: Session, view_id: str) -> View:
-    """-> the view as it was. Raises NotFound."""
+    """Deletes a view and returns it. Raises NotFound."""
     row = session.get(ViewRow, number_of(view_id))
     if row is None:
         raise NotFound("no such view", view=view_id[:100])

@@ -1,4 +1,4 @@
-"""Brings a database to the tables of this version; safe where several servers start at once."""
+"""Upgrades a database to the tables of this version. Safe if several servers start at the same time."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from torchtriage.storage.database import StorageUnavailable, broken, connect
 from torchtriage.storage.file_permissions import make_file, make_folder
 
 MIGRATIONS = data_folder("migrations")
-_LOCK = 0x746F726368  # any number that nothing else on the server locks
+_LOCK = 0x746F726368  # the key of our advisory lock; any number that other programs on the server do not use
 
 
 class WrongVersion(TriageError):
-    """The database is not one that this version can work with."""
+    """This version cannot work with the database."""
 
     code = "wrong_database_version"
 
 
 def upgrade(url: str, revision: str = "head") -> None:
-    """Makes the database where there is none and brings it to `revision`, all or nothing.
+    """Creates the database if it is missing and upgrades it to `revision`, completely or not at all.
 
-    Raises WrongVersion where a newer torchtriage made it, StorageUnavailable where it can't be reached.
+    Raises WrongVersion if a newer torchtriage made it, and StorageUnavailable if it cannot be reached.
     """
     with _alone(url) as connection:
         config, found = configuration(connection), current(connection)
@@ -44,13 +44,13 @@ def upgrade(url: str, revision: str = "head") -> None:
 
 
 def downgrade(url: str, revision: str) -> None:
-    """Takes migrations back until `revision`; `base` is the empty database. Raises as `upgrade`."""
+    """Reverts migrations down to `revision`; `base` is the empty database. Raises the errors of `upgrade`."""
     with _alone(url) as connection:
         command.downgrade(configuration(connection), revision)
 
 
 def check(url: str) -> None:
-    """Raises WrongVersion where the database is not at the tables of this version."""
+    """Raises WrongVersion if the database does not have the tables of this version."""
     with _alone(url) as connection:
         found = current(connection)
     if found != head():
@@ -61,7 +61,7 @@ def check(url: str) -> None:
 
 
 def missing(url: str) -> str | None:
-    """-> what torchtriage.storage.tables has and no migration makes, in a sentence, or None."""
+    """Returns a sentence about tables in torchtriage.storage.tables that no migration creates, or None."""
     with _alone(url) as connection:
         try:
             command.check(configuration(connection))
@@ -71,7 +71,7 @@ def missing(url: str) -> str | None:
 
 
 def configuration(connection: Connection) -> Config:
-    """-> Alembic's options for working on a connection."""
+    """Returns Alembic's configuration for a connection."""
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
@@ -84,14 +84,14 @@ def current(connection: Connection) -> str | None:
 
 @cache
 def head() -> str:
-    """-> the revision of this version's tables; to find it, every migration is compiled."""
+    """Returns the revision of this version's tables. Cached, because finding it compiles every migration."""
     found = ScriptDirectory(str(MIGRATIONS)).get_current_head()
     assert found is not None
     return found
 
 
 def _refuse_newer(found: str | None) -> None:
-    """Raises WrongVersion where no migration of this version makes what was found."""
+    """Raises WrongVersion if this version has no migration to the given revision."""
     known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
     if found is not None and found not in known:
         raise WrongVersion(
@@ -101,16 +101,17 @@ def _refuse_newer(found: str | None) -> None:
 
 @contextmanager
 def _alone(url: str) -> Iterator[Connection]:
-    """A transaction beside which no other server migrates."""
+    """A transaction during which no other server migrates."""
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite" and parsed.database:
         try:
             make_folder(Path(parsed.database).parent)
         except OSError as error:
             raise StorageUnavailable(f"cannot create the database's folder: {error}") from error
-        with suppress(OSError):  # SQLite says what is wrong
+        with suppress(OSError):  # SQLite reports the error
             make_file(Path(parsed.database))
-    engine = connect(url, foreign_keys=False)  # SQLite changes a table by replacing it, which must not cascade
+    # SQLite changes a table by replacing it; foreign keys would delete the rows that refer to it
+    engine = connect(url, foreign_keys=False)
     try:
         with engine.connect().execution_options(writing=True) as connection, connection.begin():
             if engine.dialect.name == "postgresql":

@@ -1,6 +1,6 @@
-"""Slack's stored state: the threads of groups, and the requests that were already accepted.
+"""Slack's stored state: the threads of groups, and the requests already accepted.
 
-Each function is one step of a transaction that its caller opened.
+Each function is one step of the caller's transaction.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torchtriage.storage.tables import SlackRequestRow, ThreadRow
 
 
 def thread_of(session: Session, group: str, channel: str) -> Thread | None:
-    """-> the group's thread in a channel of ours."""
+    """Returns the group's thread in one of the configured channels, or None."""
     row = session.get(ThreadRow, (number_of(group), channel))
     return thread_in(row) if row else None
 
@@ -27,7 +27,7 @@ def thread_in(row: ThreadRow) -> Thread:
 
 
 def keep_thread(session: Session, group: str, channel: str, thread: Thread | None) -> None:
-    """Keeps where a group's thread is; None where there is none any more."""
+    """Stores a group's thread; None removes it."""
     number = number_of(group)
     session.execute(delete(ThreadRow).where(ThreadRow.group_number == number, ThreadRow.channel == channel))
     if thread:
@@ -45,7 +45,8 @@ def keep_thread(session: Session, group: str, channel: str, thread: Thread | Non
 
 
 def move_threads(session: Session, incident: int, group: int, into: int) -> None:
-    """Gives a group the threads of another one that begin with an incident, where it has none of its own."""
+    """Moves threads that begin with an incident from one group to another, unless that group has a thread in the same
+    channel."""
     own = select(ThreadRow.channel).where(ThreadRow.group_number == into)
     theirs = [ThreadRow.group_number == group, ThreadRow.incident_number == incident, ThreadRow.channel.not_in(own)]
     moving = update(ThreadRow).where(*theirs).values(group_number=into)
@@ -53,7 +54,7 @@ def move_threads(session: Session, incident: int, group: int, into: int) -> None
 
 
 def is_first(session: Session, key: str, now: datetime) -> bool:
-    """Notes a request of Slack's -> True; False where it was noted before, in whatever process."""
+    """Records a request from Slack. Returns False if any process has recorded it before."""
     noting = insert(session, SlackRequestRow).values(key=key, at=now).on_conflict_do_nothing(index_elements=["key"])
     return session.execute(noting.returning(SlackRequestRow.key)).scalar_one_or_none() is not None
 

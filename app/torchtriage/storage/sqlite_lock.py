@@ -1,4 +1,5 @@
-"""On SQLite there is one server a database: it holds a lock beside the file, which the system takes away with it."""
+"""Ensures that only one server uses a SQLite database, by a lock file beside it. The system releases the lock when the
+process ends."""
 
 from __future__ import annotations
 
@@ -15,18 +16,18 @@ from sqlalchemy.engine import make_url
 from torchtriage.errors import TriageError
 
 log = logging.getLogger(__name__)
-_LONGEST = 200  # bytes of what the holder writes about itself
+_LONGEST = 200  # maximum bytes of the lock holder's description
 
 
 class DatabaseInUse(TriageError):
-    """Another server works on this database, and its waiting incidents are that one's."""
+    """Another server uses this database and triages its incidents."""
 
 
 @contextmanager
 def exclusive_use(url: str) -> Iterator[None]:
-    """Nobody else comes through here for this database until it is left. On Postgres there may be many servers.
+    """Locks the database inside the `with` block. Does nothing on Postgres, which allows many servers.
 
-    Raises DatabaseInUse, and TriageError where the folder can't be written.
+    Raises DatabaseInUse, and TriageError if the lock file cannot be written.
     """
     address = make_url(url)
     if address.get_backend_name() != "sqlite" or not address.database:
@@ -54,9 +55,9 @@ def _take(lock: int, path: Path) -> None:
             f"{path.with_suffix('')} is in use by another server ({holder}); SQLite allows one server: "
             "stop it, or set another TRIAGE_DATA_DIR"
         ) from None
-    except OSError as error:  # a file system without locks
+    except OSError as error:  # the file system has no locks
         log.warning("%s can't be locked (%s): make sure that no other server uses this database", path, error.strerror)
         return
-    with suppress(OSError):  # a full disk; the lock is what counts
+    with suppress(OSError):  # for example on a full disk; only the lock matters
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"process {os.getpid()} on {socket.gethostname()}".encode()[:_LONGEST], 0)

@@ -1,4 +1,4 @@
-"""Counts over time. Each function is one step of a transaction that its caller opened."""
+"""Counts over time. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from torchtriage.storage.pagination import BadCursor, Page, decode, encode
 from torchtriage.storage.periods import SplitTime, midnight, split_time
 from torchtriage.storage.tables import CountRow, IncidentRow
 
-MOST = 5000  # incidents that one answer is made of, or counts that are in it, except those of its last day
-MOST_SUMMED = 40_000  # counts where it holds their sums
+MOST = 5000  # maximum incidents counted for one answer, or counts in it; the last day may exceed it
+MOST_SUMMED = 40_000  # maximum counts, if the answer sums them up
 BY = {
     "entry": IncidentRow.entry,
     "cluster": IncidentRow.cluster,
@@ -32,9 +32,9 @@ _Found = dict[tuple[str, str | None], tuple[int, float | None]]
 
 
 def counted(session: Session, wanted: StatsFilter, by: str, bucket: Bucket, cursor: str | None) -> Page[Stat]:
-    """-> how many incidents were received, and what they cost, for each time and value of `by`; the oldest first.
+    """Returns the number of incidents received and their GPU hours for each time and value of `by`, oldest first.
 
-    A page holds whole days, as many as an answer takes. Raises BadCursor.
+    A page has as many whole days as fit. Raises BadCursor.
     """
     if cursor is not None:
         wanted = replace(wanted, since=_beginning(cursor))
@@ -52,7 +52,7 @@ def counted(session: Session, wanted: StatsFilter, by: str, bucket: Bucket, curs
 
 
 def conditions(wanted: StatsFilter) -> list[ColumnElement[bool]]:
-    """-> what the incidents of a filter have in common, `host` aside."""
+    """Returns the conditions of a filter on incidents, except `host`."""
     found: list[ColumnElement[bool]] = []
     if wanted.since is not None:
         found.append(IncidentRow.received_at >= wanted.since)
@@ -64,9 +64,9 @@ def conditions(wanted: StatsFilter) -> list[ColumnElement[bool]]:
 
 
 def day_of(session: Session, moment: InstrumentedAttribute[datetime]) -> ColumnElement[str]:
-    """-> the day of a moment in UTC, as `2026-05-01`."""
+    """Returns the UTC day of a time, as `2026-05-01`."""
     if session.get_bind().dialect.name == "sqlite":
-        return func.substr(moment, 1, 10)  # as it is stored
+        return func.substr(moment, 1, 10)  # the stored text begins with the date
     return func.to_char(func.timezone("UTC", moment), "YYYY-MM-DD")
 
 
@@ -78,7 +78,7 @@ def _beginning(cursor: str) -> datetime | None:
 
 
 def _end(session: Session, wanted: StatsFilter, by: str, kept: bool) -> datetime | None:
-    """-> the end of the last day that an answer takes; None where it takes all."""
+    """Returns the end of the last day that fits in the answer, or None if all days fit."""
     first, last = _days_of_counts(session, wanted, by) if kept else _days_of_incidents(session, wanted)
     if first is None or last is None:
         return None
@@ -87,7 +87,7 @@ def _end(session: Session, wanted: StatsFilter, by: str, kept: bool) -> datetime
 
 
 def _days_of_counts(session: Session, wanted: StatsFilter, by: str) -> tuple[date | None, date | None]:
-    """-> the first day, and that of the first count beyond MOST."""
+    """Returns the first day, and the day of the first count that exceeds the limit."""
     days = split_time(session, wanted.since, wanted.until).days
     if days is None:
         return None, None
@@ -98,7 +98,7 @@ def _days_of_counts(session: Session, wanted: StatsFilter, by: str) -> tuple[dat
 
 
 def _days_of_incidents(session: Session, wanted: StatsFilter) -> tuple[date | None, date | None]:
-    """-> the day of the first incident, and that of the first one beyond MOST."""
+    """Returns the day of the first incident, and the day of the first one that exceeds MOST."""
     at = IncidentRow.received_at
     query = select(at).where(*conditions(wanted)).order_by(at)
     first, last = (session.execute(query.offset(skipped).limit(1)).scalar() for skipped in (0, MOST))
@@ -106,8 +106,8 @@ def _days_of_incidents(session: Session, wanted: StatsFilter) -> tuple[date | No
 
 
 def _by_days(session: Session, found: _Found, wanted: StatsFilter, by: str) -> None:
-    """Whole days come from the counts that are kept; only what is left of the days at both ends, and what has no
-    verdict, is counted here."""
+    """Takes whole days from the maintained counts. Counts here only the parts of days at both ends, and incidents
+    without a verdict."""
     time: SplitTime = split_time(session, wanted.since, wanted.until)
     if time.days is not None:
         _join(found, _kept(session, wanted, by, time.days))

@@ -1,4 +1,4 @@
-"""Tokens in the database. Each function is one step of a transaction that its caller opened."""
+"""Tokens in the database. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from torchtriage.storage.pagination import number_of
 from torchtriage.storage.tables import TokenRow
 
 _BEGUN_WITH = aliased(TokenRow)
-_USE_KEPT_EVERY = timedelta(minutes=1)  # a write for every request would cost more than the request
+_USE_KEPT_EVERY = timedelta(minutes=1)  # not for every request, because a write would cost more than the request
 
 
 def add(session: Session, sha256: str, token: Token) -> Token:
-    """Keeps a new token under the digest of its secret -> the token with its id."""
+    """Stores a new token under the digest of its secret. Returns the token with its id."""
     row = TokenRow(
         sha256=sha256,
         name=token.name,
@@ -34,8 +34,8 @@ def add(session: Session, sha256: str, token: Token) -> Token:
 
 
 def valid(session: Session, sha256: str, now: datetime) -> Token | None:
-    """-> the token of a secret's digest, if there is one that is neither expired nor revoked; what a session was begun
-    with must not be either."""
+    """Returns the token of a secret's digest, or None if it is expired or revoked. For a session, the token used to log
+    in must be valid, too."""
     query = select(TokenRow).outerjoin(_BEGUN_WITH, TokenRow.begun_with == _BEGUN_WITH.number)
     query = query.where(TokenRow.sha256 == sha256, *_alive(TokenRow, now), *_alive(_BEGUN_WITH, now))
     row = session.execute(query).scalar_one_or_none()
@@ -43,7 +43,7 @@ def valid(session: Session, sha256: str, now: datetime) -> Token | None:
 
 
 def is_use_stale(token: Token, now: datetime) -> bool:
-    """-> whether the last use that is written down is old enough to be rewritten."""
+    """Returns whether the stored time of the last use is old enough to be updated."""
     return token.last_used_at is None or now - token.last_used_at > _USE_KEPT_EVERY
 
 
@@ -52,13 +52,13 @@ def used(session: Session, token_id: str, now: datetime) -> None:
 
 
 def listed(session: Session, sessions: bool) -> list[Token]:
-    """-> all tokens that people made, or all sessions of the page; the latest first."""
+    """Returns all tokens that people made, or with `sessions` all logins on the page; newest first."""
     query = select(TokenRow).where(TokenRow.session.is_(sessions)).order_by(TokenRow.number.desc())
     return [_token(row) for row in session.execute(query).scalars()]
 
 
 def revoke(session: Session, token_id: str, now: datetime) -> tuple[Token, bool]:
-    """-> the token, which lets nobody in any more, and whether it was this that ended it. Raises NotFound."""
+    """Revokes a token. Returns it, and whether it was valid before. Raises NotFound."""
     row = session.execute(select(TokenRow).where(TokenRow.number == number_of(token_id)).with_for_update()).scalar()
     if row is None:
         raise NotFound("no such token", token=token_id[:100])
@@ -69,9 +69,10 @@ def revoke(session: Session, token_id: str, now: datetime) -> tuple[Token, bool]
 
 
 def end_oldest(session: Session, latest: Token, most: int) -> list[Token]:
-    """Takes away the oldest sessions beside `latest`, a session itself, until there are as many as may be -> those.
+    """Deletes the oldest sessions until `most` remain, including `latest`. Returns the deleted ones.
 
-    They are those of the same token; of a login with a provider, which has none, those of the same name.
+    Counts sessions begun with the same token. Sessions from a login provider have no token; for them, those of the same
+    name.
     """
     begun_with = number_of(latest.begun_with) if latest.begun_with else None
     same = (
@@ -88,7 +89,7 @@ def end_oldest(session: Session, latest: Token, most: int) -> list[Token]:
 
 
 def sweep(session: Session, before: datetime) -> None:
-    """Takes sessions of the page away that ended before this time."""
+    """Deletes sessions of the page that ended before this time."""
     session.execute(delete(TokenRow).where(TokenRow.session, TokenRow.expires_at < before))
 
 

@@ -1,10 +1,9 @@
-"""Which incidents need triage, and whose turn it is. Each function is one step of a transaction that its caller
-opened.
+"""The incidents that need triage, and their claims. Each function is one step of the caller's transaction.
 
-A try that never came back says little about its log: services are killed, machines lose their power. A log can take
-all down with it all the same, as where a whole container is what runs out of memory. So each such loss is counted, and
-what was lost a few times is tried ever more seldom: whatever the reason is, it then is in nobody's way, and the
-tries that a triage has reach over hours, which only a log that is itself the reason outlasts.
+A try that never ended proves little about its log: services are killed, machines lose power. But one log can also bring
+everything down, for example if a whole container runs out of memory. So each lost try is counted, and after a few the
+pauses between tries grow. Such a log then blocks nobody, and its tries last for hours, so only a log that is itself the
+cause uses all of them.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ from torchtriage.storage.pagination import number_of
 from torchtriage.storage.tables import FileRow, IncidentRow
 
 MOST_TRIES = 10
-NO_LOG = "the stored log is "  # so begins why an incident failed whose log was damaged or missing
-_AT_ONCE = 3  # tries that follow one another, as around a bad deployment
-_PAUSE = timedelta(minutes=1)  # before the next one, and twice as long before each that follows
-_JITTER = 1.5  # so that two that were lost together are not tried together for ever
-_LONGEST = timedelta(hours=2)  # of these pauses: a time further away was written before the clock was set back
+NO_LOG = "the stored log is "  # failures because of a damaged or missing log begin like this
+_AT_ONCE = 3  # tries without a pause, as around a bad deployment
+_PAUSE = timedelta(minutes=1)  # before the next try; doubled for each further one
+_JITTER = 1.5  # random factor, so that two lost together are not always tried together
+_LONGEST = timedelta(hours=2)  # maximum pause; a later time was set before the clock was set back
 _INCIDENTS, _OF_LOGS = cast_to(Table, IncidentRow.__table__), cast_to(Table, FileRow.__table__)
-# What is asked and written for every triage, made once.
+# Statements for every triage, built once.
 _THESE: BindParameter[int] = bindparam("numbers", expanding=True)
 _CLAIMED = (
     select(_INCIDENTS.c.number, _INCIDENTS.c.tries, _INCIDENTS.c.next_try, _INCIDENTS.c.job, _INCIDENTS.c.log_sha256)
     .where(_INCIDENTS.c.number.in_(_THESE), _INCIDENTS.c.state.in_(bindparam("states", expanding=True)))
-    .order_by(_INCIDENTS.c.number)  # held in an order that is the same for everyone
+    .order_by(_INCIDENTS.c.number)  # always locked in the same order
     .with_for_update()
 )
 _CLAIM = (
@@ -64,7 +63,7 @@ _FILES = (
     .where(_OF_LOGS.c.incident_number.in_(_THESE))
     .order_by(_OF_LOGS.c.incident_number, _OF_LOGS.c.position)
 )
-_FILES_AT_ONCE = 1000  # which a statement can name
+_FILES_AT_ONCE = 1000  # maximum names in one statement
 _WITHOUT_LOG = (
     select(_INCIDENTS.c.number)
     .where(
@@ -75,15 +74,15 @@ _WITHOUT_LOG = (
         _INCIDENTS.c.failure.startswith(NO_LOG),
     )
     .order_by(_INCIDENTS.c.number)
-    .with_for_update(skip_locked=True)  # anyone who holds one does the same
+    .with_for_update(skip_locked=True)  # whoever has the lock does the same
 )
-_JOBS = table("procrastinate_jobs", column("queueing_lock"), column("status"))  # a job that has ended is deleted
+_JOBS = table("procrastinate_jobs", column("queueing_lock"), column("status"))  # a finished job is deleted
 
 
 def waiting(session: Session, now: datetime) -> list[tuple[str, int]]:
-    """-> (id, bytes of the log) of the incidents that need triage, on Postgres of those at which no job will look.
+    """Returns (id, bytes of the log) of the incidents that need triage; on Postgres, only those without a queued job.
 
-    First those whose triage was lost least often, so that one that takes the service down keeps no other waiting.
+    The ones with the fewest lost tries come first, so that one that brings the service down delays no other.
     """
     total = select(func.sum(FileRow.bytes)).where(FileRow.incident_number == IncidentRow.number).scalar_subquery()
     later = IncidentRow.next_try
@@ -92,7 +91,7 @@ def waiting(session: Session, now: datetime) -> list[tuple[str, int]]:
     query = query.order_by(IncidentRow.tries, IncidentRow.number)
     if session.get_bind().dialect.name == "postgresql":
         lock(session, "put what waits into the queue")
-        # One in hand counts only while it has the incident: a report may have come after it looked for the last time.
+        # A running job counts only while it has the incident: a report may have arrived after its last look.
         counts = or_(cast(_JOBS.c.status, Text) == "todo", IncidentRow.state == State.TRIAGING)
         query = query.where(~exists().where(_JOBS.c.queueing_lock == cast(IncidentRow.number, Text), counts))
     return [(str(number), int(size)) for number, size in session.execute(query)]
@@ -100,7 +99,7 @@ def waiting(session: Session, now: datetime) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """An incident whose triage begins: which try it is, from 1 on, and what the triage needs to know."""
+    """An incident whose triage begins: the number of this try (from 1), and what the triage needs."""
 
     tries: int
     job: Job
@@ -108,9 +107,11 @@ class Claimed:
 
 
 def claim(session: Session, incident_ids: Sequence[str], now: datetime) -> dict[str, Claimed]:
-    """received → triaging -> what was claimed, by id: not those that are gone, have ended or are to wait.
+    """received → triaging. Returns the claimed incidents by id, without those that were deleted, are final, or must
+    wait.
 
-    That one process has it at a time is the queue's business: an incident in triaging is one whose process was lost.
+    The queue ensures that one process at a time has an incident. So an incident already in triaging has lost its
+    process.
     """
     connection = session.connection()
     wanted = {number_of(incident_id): incident_id for incident_id in incident_ids}
@@ -131,13 +132,14 @@ def claim(session: Session, incident_ids: Sequence[str], now: datetime) -> dict[
 
 
 def hand_back(session: Session, incident_id: str) -> None:
-    """triaging → received, as if this try had never been."""
+    """triaging → received. This try does not count."""
     claimed = [is_id(incident_id), IncidentRow.state == State.TRIAGING]
     change(session, claimed, {"state": State.RECEIVED, "tries": IncidentRow.tries - 1, "next_try": None})
 
 
 def take_up(session: Session, digests: Sequence[str]) -> bool:
-    """failed → received, of incidents that failed for want of one of these files -> whether there are any."""
+    """failed → received, for incidents that failed because one of these files was missing or damaged. Returns whether
+    there were any."""
     numbers: set[int] = set()
     for at in range(0, len(digests), _FILES_AT_ONCE):
         some = digests[at : at + _FILES_AT_ONCE]
@@ -147,7 +149,7 @@ def take_up(session: Session, digests: Sequence[str]) -> bool:
 
 
 def _after_loss(tries: int, now: datetime) -> datetime | None:
-    """-> when it must be tried again, should this try be lost too; None: at once."""
+    """Returns the time of the next try if this one is lost, too. None means at once."""
     if not _AT_ONCE <= tries < MOST_TRIES:
         return None
     pauses: float = 2 ** (tries - _AT_ONCE) * random.uniform(1, _JITTER)

@@ -1,4 +1,4 @@
-"""The local folder of files that are being written; what a crash left in it is told apart and swept."""
+"""The local folder of files that are being written. Folders that a crash left are recognized and removed."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 _LOCK = "lock"
-_YOUNG = 60  # seconds in which a folder without its lock may still get it
+_YOUNG = 60  # seconds for which a folder may be without its lock file
 
 
 class UploadSpool:
-    """A folder of this process's own under `parent`. It is gone when this is closed, garbage or the process ends well.
+    """A folder of this process under `parent`. It is deleted when this object is closed or collected, or when the
+    process exits normally.
 
-    The process holds a lock in it, which the system takes away when it ends otherwise.
+    The process has a lock on a file in it. If the process dies, the system releases the lock.
     """
 
     def __init__(self, parent: Path) -> None:
-        """Raises OSError where nothing can be made."""
+        """Raises OSError if the folder cannot be created."""
         parent.mkdir(parents=True, exist_ok=True)
         self._parent = parent
         self._changing = threading.Lock()
         self._own()
 
     def again(self) -> Path:
-        """-> the folder, made again where somebody took it away. Raises OSError."""
+        """Returns the folder. Creates it again if it was deleted. Raises OSError."""
         with self._changing:
             if not self.folder.exists():
                 log.warning("%s was missing; created it again", self.folder)
@@ -41,15 +42,15 @@ class UploadSpool:
             return self.folder
 
     def sweep(self) -> None:
-        """Removes the folders of processes that are no more. What is none of ours stays, and is told."""
+        """Deletes the folders of dead processes. Logs those that cannot be deleted."""
         for folder in self._parent.iterdir():
             try:
                 if folder != self.folder and _is_abandoned(folder):
                     shutil.rmtree(folder)
             except FileNotFoundError:
-                pass  # another process was quicker
+                pass  # another process has deleted it
             except OSError as error:
-                log.warning("%s is left as it is, it can't be swept: %s", folder, error.strerror)
+                log.warning("cannot remove %s: %s", folder, error.strerror)
 
     def _own(self) -> None:
         self.folder, lock = _own_folder(self._parent)
@@ -62,7 +63,7 @@ def _own_folder(parent: Path) -> tuple[Path, int]:
         lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
         if _locked(lock) and (folder / _LOCK).exists():
             return folder, lock
-        os.close(lock)  # another process took this folder for an abandoned one, in the moment between
+        os.close(lock)  # meanwhile another process took this folder for an abandoned one
 
 
 def _is_abandoned(folder: Path) -> bool:

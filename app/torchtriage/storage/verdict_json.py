@@ -1,8 +1,8 @@
-"""Verdicts as they are stored: a Verdict in, JSON out, and back, whichever version wrote it.
+"""Converts verdicts to their stored JSON and back, from any version.
 
-`form` numbers what is written. What an older version wrote is brought to today's form step by step, one function a
-form, so that each says what changed once. A newer version's verdict, which a server sees that was set back to an older
-release, is read as far as it is known; its row stays as it is.
+`form` is the number of the JSON's form. Older forms are converted step by step, with one function per form, so that
+each change is described once. A server that was downgraded can read the known parts of a newer verdict; the stored row
+does not change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def to_stored(verdict: Verdict) -> _Stored:
 
 
 def from_stored(stored: object) -> Verdict:
-    """Raises DamagedJson, whose message names the part that is in the form of no version."""
+    """Raises DamagedJson, which names the part that fits no version."""
     if not isinstance(stored, dict):
         raise DamagedJson("Verdict: is not an object")
     form = stored.get("form", 1)
@@ -34,13 +34,13 @@ def from_stored(stored: object) -> Verdict:
 
 
 def _from_unnumbered(stored: _Stored) -> _Stored:
-    """Form 1, of releases up to 0.1.0, had no number. The earliest left out what was empty."""
+    """Converts form 1 (releases up to 0.1.0), which had no number. The earliest omitted empty values."""
     empty: _Stored = dict.fromkeys(("signature", "fingerprint", "root_cause"))
     empty |= {name: [] for name in ("candidates", "cascades", "attempts", "earlier_runs", "warnings", "timeline")}
     empty |= {"run": {}, "stats": {}, "engine": "", "knowledge": ""}
     return empty | stored
 
 
-# In the order of the forms: the first one makes form 2 of form 1.
+# In order: the first function makes form 2 from form 1.
 _UPCASTS: tuple[Callable[[_Stored], _Stored], ...] = (_from_unnumbered,)
 FORM = len(_UPCASTS) + 1

@@ -1,4 +1,4 @@
-"""Verdicts in the database. Each function is one step of a transaction that its caller opened."""
+"""Verdicts in the database. Each function is one step of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from torchtriage.storage.verdict_json import from_stored, to_stored
 _ENDED = [State.TRIAGED, State.FAILED]
 
 
-# Statements made once and without the ORM, which takes longer than the engine takes for a short log.
+# Statements built once and without the ORM, which takes longer than the engine takes for a short log.
 _INCIDENTS, _EARLIER = cast(Table, IncidentRow.__table__), cast(Table, EarlierVerdictRow.__table__)
 _COUNTED = ("received_at", "cluster", "outcome", "entry", "host", "hardware", "gpu_hours")
 _KNOWN = [_INCIDENTS.c[name] for name in ("number", "job", "fingerprint", "group_number", "log_sha256", *_COUNTED)]
@@ -42,9 +42,8 @@ _REMEMBER = insert(_EARLIER).from_select(
 
 @dataclass(frozen=True, slots=True)
 class NewVerdict:
-    """What a triage said about an incident, what of that is filtered, grouped and searched by, and the id of the job
-    that it is of, if it has one. `log` is the digest of the log that it is about, where a later report of the run can
-    replace it."""
+    """A verdict to store, its summary, and the job's id or None. `log` is the digest of the triaged log if a later
+    report of the run can replace that log, else None."""
 
     incident_id: str
     verdict: Verdict
@@ -54,11 +53,10 @@ class NewVerdict:
 
 
 def save(session: Session, found: Sequence[NewVerdict], triaged_at: datetime, settled: bool = True) -> list[bool]:
-    """Keeps verdicts and puts the incidents into their groups -> whether, of each; not where another was quicker or the
-    incident is gone.
+    """Stores verdicts and puts the incidents into their groups. Returns whether each was stored: not if another process
+    was faster or the incident was deleted.
 
-    Where it is not `settled` yet which groups of older knowledge live on under which fingerprint, a new group is
-    provisional.
+    Unless `settled`, fingerprints are still being checked after an upgrade, so new groups are provisional.
     """
     first = {number_of(one.incident_id): one for one in reversed(found) if one.log is None}
     again = {number_of(one.incident_id): one for one in reversed(found) if one.log is not None}
@@ -86,7 +84,7 @@ def save(session: Session, found: Sequence[NewVerdict], triaged_at: datetime, se
 
 @dataclass(frozen=True, slots=True)
 class _Saved:
-    """An incident's row as it was, and what is said about it now."""
+    """An incident's old row and its new verdict."""
 
     row: Any
     job: Job
@@ -94,7 +92,7 @@ class _Saved:
     summary: VerdictSummary
 
     def as_member(self, was: int | None = None, provisional: bool = False) -> group_assignment.NewMember:
-        """-> what puts it into its group, it having been in the group `was`, if any."""
+        """Returns the new member for its group. `was` is the number of its former group, or None."""
         origin = group_assignment.Origin(
             knowledge_version(self.verdict.engine, self.verdict.knowledge), was, provisional
         )
@@ -103,12 +101,12 @@ class _Saved:
 
 
 def knowledge_version(engine: str, knowledge: str) -> str:
-    """-> what tells verdicts of today's engine, knowledge and rules of fingerprints from older ones."""
+    """Returns a text that identifies the current engine, knowledge and fingerprint rules."""
     return f"{engine} {knowledge} {fingerprint.VERSION}"
 
 
 def confirm(session: Session, incident_ids: list[str], knowledge: str) -> None:
-    """Notes that today's knowledge says the same of these incidents."""
+    """Records that the current knowledge gives these incidents the same verdict."""
     numbers = [number_of(incident_id) for incident_id in incident_ids]
     change(session, [IncidentRow.number.in_(numbers), IncidentRow.state.in_(_ENDED)], {"knowledge": knowledge})
 
@@ -122,10 +120,11 @@ def replace(
     log: str | None = None,
     settled: bool = True,
 ) -> bool:
-    """Keeps a verdict of other knowledge, and the one before it too -> True; False where there is none to replace.
+    """Stores a verdict in place of one from other knowledge, which is kept in the history. Returns False if there is
+    nothing to replace.
 
-    With `log` it is the verdict of an incident that waits for one, whose log has this digest, and that may have had
-    another one as a provisional report. `settled` as `save` has it.
+    With `log`, the incident must wait for a verdict and its log must have this digest; it may have had a verdict as a
+    provisional report. `settled` is as in `save`.
     """
     number, states = number_of(incident_id), _ENDED if log is None else OPEN
     before = next(iter(_found(session, _KNOWN_IN, [number], states)), None)
@@ -150,35 +149,36 @@ def replace(
             (group,) = group_assignment.join(session, [saved.as_member(was.group_number if was else None, not settled)])
     _set(session, [(saved, group)], now)
     if log is not None and group not in (None, row.group_number) and _is_empty(session, row.group_number):
-        slack_state.move_threads(session, row.number, row.group_number, group)  # people were told of this run
+        slack_state.move_threads(session, row.number, row.group_number, group)  # people were alerted about this run
         outbox.move(session, row.number, group)
     if summary.fingerprint != row.fingerprint and row.group_number is not None:
-        # Which may be where it went: under another fingerprint of the group, or of a merge.
+        # The incident may still be there: through another fingerprint of the group, or a merge.
         group_merging.leave(session, row.group_number, group if isinstance(group, int) else None)
     daily_counts.update(session, daily_counts.of(row), daily_counts.of(_after(row, summary)))
     return True
 
 
 def _is_empty(session: Session, group: int | None) -> bool:
-    """-> whether a group is there, and none of the incidents is in it."""
+    """Returns whether a group exists and has no incidents."""
     own = select(IncidentRow.number).where(IncidentRow.group_number == group).limit(1)
     return group is not None and session.execute(own).scalar() is None
 
 
 def earlier(session: Session, incident_id: str) -> list[Verdict]:
-    """-> the verdicts that were replaced, the latest first. Raises DamagedJson."""
+    """Returns the replaced verdicts, newest first. Raises DamagedJson."""
     query = select(EarlierVerdictRow.verdict).where(EarlierVerdictRow.incident_number == number_of(incident_id))
     stored = session.execute(query.order_by(EarlierVerdictRow.number.desc())).scalars()
     return [from_stored(verdict) for verdict in stored]
 
 
 def save_failure(session: Session, incident_id: str, failure: str, at: datetime) -> bool:
-    """Keeps why an incident could not be triaged -> True; False where another was quicker or it is gone."""
+    """Stores why an incident could not be triaged. Returns False if another process was faster or the incident was
+    deleted."""
     changes = {"state": State.FAILED, "failure": failure, "triaged_at": at}
     return change(session, [is_id(incident_id), IncidentRow.state.in_(OPEN)], changes)
 
 
-# Held, it stays as it is until the transaction ends.
+# Locks the rows until the transaction ends.
 _KNOWN_IN = select(*_KNOWN).where(
     _INCIDENTS.c.number.in_(bindparam("these", expanding=True)),
     _INCIDENTS.c.state.in_(bindparam("states", expanding=True)),
@@ -187,12 +187,12 @@ _LOCKED = _KNOWN_IN.order_by(_INCIDENTS.c.number).with_for_update()
 
 
 def _found(session: Session, query: Any, numbers: list[int], states: list[State]) -> Sequence[Any]:
-    """-> what is known of those incidents that are in one of these states."""
+    """Returns the known columns of those incidents that are in one of these states."""
     return session.connection().execute(query, {"these": numbers, "states": states}).all()
 
 
 def _set(session: Session, saved: Sequence[tuple[_Saved, int | None]], at: datetime) -> None:
-    """Writes each verdict to its incident, which is in that group now."""
+    """Writes each verdict and its group number to its incident."""
     if not saved:
         return
     columns = [
@@ -220,6 +220,6 @@ def _set(session: Session, saved: Sequence[tuple[_Saved, int | None]], at: datet
 
 
 def _after(row: Any, summary: VerdictSummary) -> Any:
-    """-> what is counted of an incident that has this verdict now."""
+    """Returns what the counts need of an incident with its new verdict."""
     counted = {name: getattr(summary, name) for name in ("outcome", "entry", "host", "hardware", "gpu_hours")}
     return SimpleNamespace(received_at=row.received_at, cluster=row.cluster, **counted)

@@ -1,7 +1,7 @@
-"""The form of a stored file: zstd frames that can be read one by one, and an index of them at the end.
+"""The format of a stored file: zstd frames that can be read separately, and an index of them at the end.
 
-The index is a skippable frame, so `zstd -d` reads the whole as it stands. Before it, where there are two frames or
-more, stands another one with the landmarks of each; files that were stored before there were any go without.
+The index is a skippable frame, so `zstd -d` can read the whole file. With two or more frames, another skippable frame
+before the index has the features of each. Older files have no features.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from torchtriage.reading import block_features
 from torchtriage.reading.block_features import BlockFeatures
 from torchtriage.reading.zstd import decompress
 
-MOST = 8 << 20  # compressed bytes read at a time
-_FIRST = 1 << 20  # of the second reading of who goes on from frame to frame
-_HELD = 2  # frames: a line can begin in one and end in the next
+MOST = 8 << 20  # compressed bytes per read
+_FIRST = 1 << 20  # bytes of the second read of consecutive frames
+_HELD = 2  # frames in memory: a line can begin in one and end in the next
 
 FRAME = 4 << 20  # bytes of the log in one frame
-_SKIPPABLE = struct.Struct("<II")  # magic, bytes that follow
+_SKIPPABLE = struct.Struct("<II")  # magic, length
 _ENTRY = struct.Struct("<III")  # bytes compressed, bytes uncompressed, line feeds
-_END = struct.Struct("<IB3x8s")  # entries, whether the file's last line lacks its line feed, form
+_END = struct.Struct("<IB3x8s")  # entries, whether the last line has no line feed, format
 _MAGIC = 0x184D2A5E
 _FORM = b"ttlogix1"
 END_BYTES = _END.size
-INDEX_GUESS = 64 << 10  # bytes at the end that hold the index of most files
+INDEX_GUESS = 64 << 10  # bytes at the end that contain the index of most files
 
 
 class Damaged(ValueError):
-    """The stored bytes are not as they were written."""
+    """The stored bytes have changed since they were written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One frame: its sizes, and how many line feeds it holds."""
+    """One frame: its sizes in bytes, and its number of line feeds."""
 
     compressed: int
     uncompressed: int
@@ -45,10 +45,10 @@ class Entry:
 
 
 class Index:
-    """Where the frames of a stored file are, and which lines they hold."""
+    """The positions of a stored file's frames, and the lines in them."""
 
     def __init__(self, entries: Sequence[Entry], open_end: bool, marks: Sequence[BlockFeatures] = ()) -> None:
-        """`marks` are those of each frame, of the lines that begin in it, or none."""
+        """`marks` are the features of the lines that begin in each frame; empty if unknown."""
         self.entries = tuple(entries)
         self.marks = tuple(marks)
         self.starts = (0, *accumulate(entry.compressed for entry in self.entries))
@@ -58,16 +58,17 @@ class Index:
         self.open_end = open_end
 
     def find(self, line: int) -> tuple[int, int]:
-        """-> (frame, line feeds to skip in it) where a line of 1 … `lines` starts."""
+        """Returns (frame, line feeds to skip in it) for the start of a line from 1 to `lines`."""
         frame = max(bisect_left(self._feeds, line - 1) - 1, 0)
         return frame, line - 1 - self._feeds[frame]
 
     def first_line(self, frame: int) -> int:
-        """-> the first line that `find` says is in the frame; the next frame's, where it holds no line feed."""
+        """Returns the first line that `find` assigns to the frame. If the frame has no line feed, that is the next
+        frame's line."""
         return self._feeds[frame] + (2 if frame else 1)
 
     def dump(self) -> bytes:
-        """-> landmarks and index as the end of a stored file."""
+        """Returns features and index, as they are written at the end of a stored file."""
         marks = b"".join(mark.dump() for mark in self.marks)
         before = _SKIPPABLE.pack(_MAGIC, len(marks)) + marks if marks else b""
         content = b"".join(_ENTRY.pack(e.compressed, e.uncompressed, e.feeds) for e in self.entries)
@@ -76,7 +77,7 @@ class Index:
 
 
 def index_bytes(end: bytes) -> int:
-    """-> how many bytes at the end of a file are its index, from its last END_BYTES; raises Damaged."""
+    """Returns the size of the index in bytes, read from the last END_BYTES of a file. Raises Damaged."""
     if len(end) < END_BYTES or end[-8:] != _FORM:
         raise Damaged("no index at the end")
     entries: int = _END.unpack(end[-END_BYTES:])[0]
@@ -84,7 +85,7 @@ def index_bytes(end: bytes) -> int:
 
 
 def load(end: bytes) -> Index:
-    """-> the index that `end`, at least the last `index_bytes` of a file, holds; its landmarks come later. Raises
+    """Returns the index in `end`, which has at least the last `index_bytes` of a file; without features. Raises
     Damaged."""
     size = index_bytes(end)
     if size > len(end):
@@ -96,8 +97,8 @@ def load(end: bytes) -> Index:
 
 
 def with_marks(index: Index, between: bytes) -> Index:
-    """-> the index with the landmarks that stand `between` the frames and it; as it is where those are not as known.
-    Raises Damaged where something else is there."""
+    """Returns the index with the features from the bytes `between` frames and index. Returns it unchanged if the
+    features have an unknown format. Raises Damaged if the bytes are no skippable frame."""
     _check_skippable(between)
     stored = between[_SKIPPABLE.size :]
     if len(stored) != len(index.entries) * block_features.SIZE:
@@ -107,26 +108,26 @@ def with_marks(index: Index, between: bytes) -> Index:
 
 
 def _check_skippable(data: bytes) -> None:
-    """Raises Damaged where this is not one skippable frame of ours."""
+    """Raises Damaged if this is not one skippable frame of ours."""
     if len(data) < _SKIPPABLE.size or _SKIPPABLE.unpack_from(data) != (_MAGIC, len(data) - _SKIPPABLE.size):
         raise Damaged("the index is broken")
 
 
 class FrameReader:
-    """One frame is read alone; who goes on to the next ones gets more at a time, as each reading of an object store
-    takes its while."""
+    """Reads frames. The first read gets one frame; consecutive reads get more at a time, because each request to an
+    object store takes time."""
 
     def __init__(self, index: Index, read: Callable[[int, int], bytes | memoryview]) -> None:
-        """`read` gives the stored bytes from one offset to another."""
+        """`read` returns the stored bytes from one offset up to another."""
         self._index, self._read = index, read
         self._data = memoryview(b"")
-        self._first = self._after = -1  # frames that `_data` holds
+        self._first = self._after = -1  # the frames in `_data`, first and after last
         self._span = 0
         self._held: OrderedDict[int, bytes] = OrderedDict()
 
     def get(self, frame: int) -> bytes:
-        """-> the frame's bytes; nothing behind the last one. Raises Damaged and ZstdError where they are others than
-        were written."""
+        """Returns the frame's uncompressed bytes, empty after the last frame. Raises Damaged or ZstdError if they have
+        changed."""
         if frame >= len(self._index.entries):
             return b""
         if frame not in self._held:
@@ -143,7 +144,7 @@ class FrameReader:
         return self._held[frame]
 
     def on(self, frame: int) -> Iterator[bytes]:
-        """Yields the frames from one on."""
+        """Yields the frames from `frame` on."""
         yield from map(self.get, range(frame, len(self._index.entries)))
 
     def _fetch(self, frame: int) -> None:

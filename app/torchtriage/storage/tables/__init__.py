@@ -1,4 +1,4 @@
-"""The tables. Rows of these classes never leave torchtriage.storage; migrations/ builds what stands here."""
+"""The tables. Rows of these classes never leave torchtriage.storage; migrations/ creates the tables."""
 
 from torchtriage.storage.tables.access import ChangeRow, TokenRow
 from torchtriage.storage.tables.base import Base, Moment, Number

@@ -1,4 +1,4 @@
-"""Tokens, and the audit log."""
+"""The tables of tokens and of the audit log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torchtriage.storage.tables.base import Base, Number
 
 
 class TokenRow(Base):
-    """A token, known by the sha256 of its secret."""
+    """A token. It is found by the sha256 of its secret."""
 
     __tablename__ = "tokens"
     __table_args__ = ({"sqlite_autoincrement": True},)
@@ -22,7 +22,7 @@ class TokenRow(Base):
     name: Mapped[str]
     scopes: Mapped[str]  # separated by blanks
     session: Mapped[bool]
-    begun_with: Mapped[int | None] = mapped_column(Number)  # of a session: the token that somebody logged in with
+    begun_with: Mapped[int | None] = mapped_column(Number)  # if this is a session: the token used to log in
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
@@ -30,7 +30,7 @@ class TokenRow(Base):
 
 
 class ChangeRow(Base):
-    """One line of the audit log; rows are only ever added."""
+    """One record of the audit log. Rows are never changed or deleted."""
 
     __tablename__ = "changes"
     __table_args__ = (

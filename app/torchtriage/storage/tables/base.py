@@ -1,4 +1,4 @@
-"""What all tables share: names of constraints, numbers, and points in time."""
+"""What all tables share: names of constraints, and column types for numbers and times."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer, MetaData, Text, TypeDecorator
 from sqlalchemy.orm import DeclarativeBase
 
-# SQLite gives out numbers by itself only for INTEGER.
+# SQLite assigns row numbers automatically only to INTEGER columns.
 Number = BigInteger().with_variant(Integer(), "sqlite")
 
 
 class Moment(TypeDecorator[datetime]):
-    """A point in time, in UTC; SQLite, which knows no time zones, keeps it without."""
+    """A time in UTC. SQLite has no time zones, so it stores the time without one."""
 
     impl = DateTime(timezone=True)
     cache_ok = True

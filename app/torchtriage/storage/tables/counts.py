@@ -1,4 +1,4 @@
-"""Counts that are kept, and views of lists that people saved."""
+"""The tables of maintained counts and of saved views."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torchtriage.storage.tables.base import Base, Number
 
 
 class CountRow(Base):
-    """How many incidents of a day or month, cluster, outcome and entry there are, and what they cost.
+    """The number of incidents of a day or month, cluster, outcome and entry, and their cost.
 
-    Only incidents with a verdict are counted. `period` is 20260501 or 202605, in UTC; an empty text stands for no
-    cluster, or no entry. Rows with `every` are of all clusters together, and name none. `cost` is in ten-thousandths of
-    a GPU hour: whole numbers stay exact, whatever is added and taken away.
+    Counts only incidents with a verdict. `period` is 20260501 or 202605, in UTC. An empty text means no cluster or no
+    entry. Rows with `every` count all clusters together. `cost` is in units of 0.0001 GPU hours: an integer stays exact
+    when values are added and subtracted.
     """
 
     __tablename__ = "counts"
@@ -31,8 +31,8 @@ class CountRow(Base):
 
 
 class HostCountRow(Base):
-    """How many runs of a cluster failed first on a host in a day or month, for how many of them the host itself was to
-    blame, and what they cost. `period`, `cluster` and `cost` are as in CountRow."""
+    """The number of runs of a cluster that failed first on a host in a day or month, how many of them failed because of
+    the host's hardware, and their cost. `period`, `cluster` and `cost` are as in CountRow."""
 
     __tablename__ = "host_counts"
     __table_args__ = ({"sqlite_with_rowid": False},)
@@ -46,7 +46,7 @@ class HostCountRow(Base):
 
 
 class ViewRow(Base):
-    """Filters of the list of incidents under a name, for everyone; `query` is as in the page's address."""
+    """A named filter of the incident list, for everyone. `query` is the query string of the page's URL."""
 
     __tablename__ = "views"
     __table_args__ = ({"sqlite_autoincrement": True},)

@@ -1,4 +1,4 @@
-"""What was decided about failed attempts, and how good it turned out to be."""
+"""The table of decisions about failed attempts, with their grades."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from torchtriage.storage.tables.base import Base, Number
 
 
 class DecisionRow(Base):
-    """One decision; an incident has one at most, and takes it along when it goes."""
+    """One decision. An incident has at most one, which is deleted with it."""
 
     __tablename__ = "decisions"
     __table_args__ = (
-        Index("ix_decisions_job_id", "job_id", "cluster", "attempt"),  # those that a later attempt grades
-        # Lists go by number; each filter has an index in that order.
+        Index("ix_decisions_job_id", "job_id", "cluster", "attempt"),  # finds the decisions that a later attempt grades
+        # Lists are sorted by number; each filter has an index in that order.
         Index("ix_decisions_action", "action", "number"),
         Index("ix_decisions_grade", "grade", "number"),
         {"sqlite_autoincrement": True},
@@ -36,5 +36,5 @@ class DecisionRow(Base):
     action: Mapped[str]
     grade: Mapped[str | None]
     graded_at: Mapped[datetime | None]
-    graded_by: Mapped[int | None] = mapped_column(Number)  # the number of an incident, which may be gone
+    graded_by: Mapped[int | None] = mapped_column(Number)  # number of an incident, which may have been deleted
     document: Mapped[dict[str, Any]]

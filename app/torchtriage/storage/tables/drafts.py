@@ -1,4 +1,4 @@
-"""Entries that people write in the page."""
+"""The tables of drafts and their back-tests."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torchtriage.storage.tables.base import Base, Number
 
 
 class DraftRow(Base):
-    """One draft. `document` is what was typed; `revision` grows with each change; `expect` is what the draft says about
-    its example, in both languages, as of this revision. `tracked_to` is the number of the last incident that `tracking`
-    has counted."""
+    """One draft. `document` is what was typed. `revision` increases with each change. `expect` is the draft's answer to
+    its example in this revision, in both languages. `tracked_to` is the number of the last incident counted in
+    `tracking`."""
 
     __tablename__ = "drafts"
     __table_args__ = ({"sqlite_autoincrement": True},)
@@ -39,8 +39,8 @@ class DraftRow(Base):
 
 
 class BackTestRow(Base):
-    """The back-test of a draft that was begun last. `run` is whose it is: one that was cancelled, or thought dead, must
-    not write over another's."""
+    """The latest back-test of a draft. `run` identifies its process, so that one that was cancelled or counted as dead
+    does not overwrite a newer one."""
 
     __tablename__ = "back_tests"
 
@@ -49,5 +49,5 @@ class BackTestRow(Base):
     )
     run: Mapped[str]
     stage: Mapped[str]
-    seen_at: Mapped[datetime]  # the last sign of life of its worker
+    seen_at: Mapped[datetime]  # the last write by its process
     told: Mapped[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""Logs that come in pieces while their jobs run."""
+"""The tables of logs that arrive in pieces while their jobs run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torchtriage.storage.tables.base import Base, Number
 
 
 class GatheredJobRow(Base):
-    """A job of which lines came, and which is no incident for good yet. `bytes` are those of its pieces, unpacked."""
+    """A job that has sent lines and is not a final incident yet. `bytes` is the uncompressed size of its pieces."""
 
     __tablename__ = "gathered_jobs"
     __table_args__ = ({"sqlite_autoincrement": True},)
@@ -30,8 +30,8 @@ class GatheredJobRow(Base):
 
 
 class GatheredPieceRow(Base):
-    """Some lines of one writer of such a job, packed. `head`: it is of the beginning, which is kept whatever comes;
-    `size`: its bytes, unpacked."""
+    """Some lines of one stream of such a job, compressed. `head`: part of the job's beginning, which is never dropped.
+    `size`: uncompressed bytes."""
 
     __tablename__ = "gathered_pieces"
     __table_args__ = ({"sqlite_autoincrement": True},)

@@ -1,4 +1,4 @@
-"""Groups of incidents, and what was decided about them."""
+"""The tables of groups and their fingerprints."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torchtriage.storage.tables.base import Base, Number
 
 
 class GroupRow(Base):
-    """Incidents of one cause. `count` is kept with every change of its incidents, in the same transaction.
+    """Incidents of one cause. `count` is updated with every change of its incidents, in the same transaction.
 
-    A group that was merged into another keeps its fingerprints, so that the merge can be undone; its incidents are the
-    other's. `came_from` is the group, there or gone, whose incidents went to several, this one among them.
-    `provisional`: made while it was not known yet if it is an older one under a new fingerprint.
+    A group merged into another keeps its fingerprints, so that the merge can be undone; its incidents belong to the
+    other. `came_from` is the group, possibly deleted, whose incidents were divided among several including this one.
+    `provisional`: it was made before it was known whether it is an older group under a new fingerprint.
     """
 
     __tablename__ = "groups"
@@ -36,7 +36,7 @@ class GroupRow(Base):
     note: Mapped[str | None]
     gpu_hours: Mapped[float | None]
     muted_until: Mapped[datetime | None]
-    told_count: Mapped[int | None] = mapped_column(BigInteger)  # the highest threshold that people were told of
+    told_count: Mapped[int | None] = mapped_column(BigInteger)  # the highest threshold that was alerted
     told_gpu_hours: Mapped[float | None]
     merged_into: Mapped[int | None] = mapped_column(Number, ForeignKey("groups.number"), index=True)
     came_from: Mapped[int | None] = mapped_column(Number)
@@ -44,8 +44,8 @@ class GroupRow(Base):
 
 
 class FingerprintRow(Base):
-    """Which group a fingerprint belongs to, merges aside; a group can have many. `knowledge` is that with which it was
-    made, or its logs were last looked at for where they belong now."""
+    """The group of a fingerprint, without regard to merges. A group can have many. `knowledge` is the version with
+    which the fingerprint was made or last checked."""
 
     __tablename__ = "fingerprints"
 
@@ -55,7 +55,8 @@ class FingerprintRow(Base):
 
 
 class SuccessionRow(Base):
-    """Logs of one fingerprint have another under later knowledge. Where `heir`, the later one was given its group."""
+    """Logs of `fingerprint` have the fingerprint `successor` with later knowledge. `heir`: the group continued under
+    it."""
 
     __tablename__ = "successions"
 
@@ -65,7 +66,7 @@ class SuccessionRow(Base):
 
 
 class GoneGroupRow(Base):
-    """The number of a group that is no more, and the group that its incidents went to."""
+    """The number of a deleted group, and the group that has its incidents now."""
 
     __tablename__ = "gone_groups"
 
@@ -74,7 +75,7 @@ class GoneGroupRow(Base):
 
 
 class SplitRow(Base):
-    """Incidents of this fingerprint in which `field` is `value` have a fingerprint of their own."""
+    """A split: incidents of this fingerprint whose `field` is `value` have a separate fingerprint."""
 
     __tablename__ = "splits"
 

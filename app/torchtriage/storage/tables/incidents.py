@@ -1,4 +1,4 @@
-"""Incidents: their files, verdicts and feedback."""
+"""The tables of incidents, their files, verdicts and feedback."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from torchtriage.storage.tables.base import Base, Number
 from torchtriage.storage.tables.groups import GroupRow
 
 RETRIED = (
-    "advice IN ('retry', 'retry-elsewhere') AND job_id IS NOT NULL"  # by then it shows whether the advice was good
+    # Rows whose later attempts show whether the advice was good.
+    "advice IN ('retry', 'retry-elsewhere') AND job_id IS NOT NULL"
 )
 
 
 class IncidentRow(Base):
-    """One stored log with its verdict. `request` is what makes a repeated request the same one."""
+    """One stored log with its verdict. `request` is the key that recognizes a repeated request."""
 
     __tablename__ = "incidents"
     __table_args__ = (
-        # Lists go by the time of receipt; each filter has an index in that order.
+        # Lists are sorted by time of receipt; each filter has an index in that order.
         Index("ix_incidents_received_at", "received_at", "number"),
         Index("ix_incidents_group_number", "group_number", "received_at", "number"),
         Index("ix_incidents_state", "state", "received_at", "number"),
@@ -29,7 +30,7 @@ class IncidentRow(Base):
         Index("ix_incidents_entry", "entry", "received_at", "number"),
         Index("ix_incidents_cluster", "cluster", "received_at", "number"),
         Index("ix_incidents_user", "user", "received_at", "number"),
-        # Holds all that is told of a host's failures, so that they need no rows.
+        # Contains all columns that pages about hosts need, so that they read no rows.
         Index(
             "ix_incidents_host",
             "host",
@@ -82,9 +83,9 @@ class IncidentRow(Base):
     verdict: Mapped[dict[str, Any] | None]
     outcome: Mapped[str | None]
     entry: Mapped[str | None]
-    case: Mapped[str | None]  # of the entry, which answers; empty where none does, NULL where only `verdict` tells
+    case: Mapped[str | None]  # the case of the entry that answers; empty if none does, NULL if only `verdict` has it
     host: Mapped[str | None]
-    advice: Mapped[str | None]  # as the verdict gives it: retry, retry-elsewhere, fix-first, none
+    advice: Mapped[str | None]  # from the verdict: retry, retry-elsewhere, fix-first, none
     hardware: Mapped[bool | None]
     gpu_hours: Mapped[float | None]
     knowledge: Mapped[str | None] = mapped_column(index=True)
@@ -96,7 +97,7 @@ class IncidentRow(Base):
 
 
 class FileRow(Base):
-    """One file of an incident's log; its bytes are in the blob store under `sha256`."""
+    """One file of an incident's log. Its bytes are in the blob store under `sha256`."""
 
     __tablename__ = "incident_files"
 
@@ -111,7 +112,7 @@ class FileRow(Base):
 
 
 class EarlierVerdictRow(Base):
-    """A verdict that a newer one, of other knowledge, replaced."""
+    """A verdict that was replaced by one of other knowledge."""
 
     __tablename__ = "earlier_verdicts"
 
@@ -123,7 +124,7 @@ class EarlierVerdictRow(Base):
 
 
 class ExplanationRow(Base):
-    """What a language model said about an incident."""
+    """A language model's answer about an incident."""
 
     __tablename__ = "explanations"
 
@@ -134,14 +135,14 @@ class ExplanationRow(Base):
 
 
 class FeedbackRow(Base):
-    """What somebody said about an incident's verdict."""
+    """A person's feedback about an incident's verdict."""
 
     __tablename__ = "feedback"
     __table_args__ = (Index("ix_feedback_at", "at", "about", "verdict", "incident_number"),)
 
     number: Mapped[int] = mapped_column(Number, primary_key=True)
     incident_number: Mapped[int] = mapped_column(Number, ForeignKey("incidents.number", ondelete="CASCADE"), index=True)
-    about: Mapped[str | None] = mapped_column(index=True)  # the entry that the verdict named
+    about: Mapped[str | None] = mapped_column(index=True)  # the entry of the verdict
     verdict: Mapped[str]
     entry: Mapped[str | None]
     note: Mapped[str | None]

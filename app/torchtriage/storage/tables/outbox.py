@@ -1,4 +1,4 @@
-"""Messages to send and what came of them, where they were sent, and what Slack sent already."""
+"""The tables of the outbox, of threads, and of requests from Slack."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from torchtriage.storage.tables.base import Base, Number
 
 
 class OutboxRow(Base):
-    """One thing to do at another service. `key` is what makes putting it in again do nothing.
+    """One thing to do at another service. Adding an item whose `key` exists does nothing.
 
-    `due_at` is when it may be tried next; a process that takes it moves it on by a little, again and again while at it,
-    so that what was being done by a process that is no more is due again soon. `tries` tells such a try from the next.
+    `due_at` is the time of the next try. A process that takes the item moves it ahead again and again while it works,
+    so that the item is soon due again if the process dies. `tries` distinguishes one try from the next.
     """
 
     __tablename__ = "outbox"
@@ -41,7 +41,7 @@ class OutboxRow(Base):
 
 
 class LaneRow(Base):
-    """When a channel may be sent to next: one at a time, at the pace that it bears."""
+    """The time from which a channel accepts the next message."""
 
     __tablename__ = "outbox_lanes"
 
@@ -50,8 +50,8 @@ class LaneRow(Base):
 
 
 class ThreadRow(Base):
-    """Where a group is told of, by channel: the first message of a thread in a Slack channel, or an issue (`ts`) of a
-    project (`slack_channel`); and the incident that it reports."""
+    """A group's thread in a channel: the first message of a Slack thread, or an issue (`ts`) of a project
+    (`slack_channel`); and the incident that it reports."""
 
     __tablename__ = "slack_threads"
 
@@ -65,7 +65,7 @@ class ThreadRow(Base):
 
 
 class SlackRequestRow(Base):
-    """A request of Slack's that was taken in: another with the same key is a repeat."""
+    """A request from Slack that was accepted. Another one with the same key is a repeat."""
 
     __tablename__ = "slack_requests"
 

@@ -1,4 +1,4 @@
-"""The retriage that was begun last."""
+"""The table of the latest retriage."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from torchtriage.storage.tables.base import Base
 
 
 class RetriageRow(Base):
-    """There is one row at most. `run` is whose it is: a process that was thought dead must not write over another's."""
+    """At most one row. `run` identifies its process, so that one that counted as dead does not overwrite a
+    newer one."""
 
     __tablename__ = "retriage"
 
     number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     run: Mapped[str]
     stage: Mapped[str]
-    seen_at: Mapped[datetime]  # the last sign of life of its worker
+    seen_at: Mapped[datetime]  # the last write by its process
     told: Mapped[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""What clients told of runs at their end."""
+"""The table of run summaries, which clients send at the end of runs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from torchtriage.storage.tables.base import Base, Number
 
 
 class RunSummaryRow(Base):
-    """The summary of one run. Without an incident it is of a run that worked; one of an incident goes with it. An empty
-    text stands for no cluster."""
+    """The summary of one run. Without an incident, the run was successful; with one, it is deleted with the incident.
+    An empty text means no cluster."""
 
     __tablename__ = "run_summaries"
     __table_args__ = (
