@@ -1,1 +1,1 @@
-"""Work that goes on after its request was answered."""
+"""Work that continues after its request was answered."""

@@ -1,4 +1,4 @@
-"""Notifies waiters when an incident is finished, whichever process triages it."""
+"""Notifies waiting callers when an incident is finished, no matter which process triages it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from torchtriage.errors import TriageError
 
 log = logging.getLogger(__name__)
 _PAUSE = 0.1  # seconds
-_AGAIN = 1.0  # seconds before the next question where one could not be answered
+_AGAIN = 1.0  # seconds before the next query after a failed one
 
 
 class CompletionEvents:
-    """One question to the database at a time, for all that wait together; none while nobody does."""
+    """Runs one query at a time for all waiting callers together, and none if nobody waits."""
 
     def __init__(self, ended: Callable[[list[str]], Iterable[str]]) -> None:
-        """`ended` says which ids of a list have ended; where it raises, it is asked again."""
+        """`ended` returns those of a list of ids that have ended. If it raises, it is called again."""
         self._ended = ended
         self._waiting: dict[str, Future[None]] = {}
         self._changing = threading.Lock()
@@ -26,19 +26,20 @@ class CompletionEvents:
         self._thread: threading.Thread | None = None
 
     def wait_for(self, incident_id: str) -> Future[None]:
-        """-> what ends when the incident has."""
+        """Returns a future that ends when the incident has ended."""
         with self._changing:
             found = self._waiting.get(incident_id)
             if found is None:
                 found = self._waiting[incident_id] = Future()
-                found.set_running_or_notify_cancel()  # from here on, nobody who stops waiting can cancel it
+                # Marks it as running, so that a caller that stops waiting cannot cancel it for others.
+                found.set_running_or_notify_cancel()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._ask, name="answers", daemon=True)
                 self._thread.start()
         return found
 
     def close(self) -> None:
-        """Ends all waiting."""
+        """Ends all waits."""
         self._closing.set()
         if self._thread is not None:
             self._thread.join()
@@ -58,7 +59,7 @@ class CompletionEvents:
             except TriageError as error:
                 pause = _AGAIN
                 log.warning("callers that wait for an incident are notified later: %s", error.message)
-            except Exception:  # all who wait would do so in vain from here on
+            except Exception:  # otherwise all callers would wait forever
                 pause = _AGAIN
                 log.exception("callers that wait for an incident are notified later: the query failed")
 

@@ -1,6 +1,6 @@
-"""A queue in this process: ids of incidents in, each worked by one of a few threads.
+"""A queue in this process: a few threads work through ids of incidents.
 
-It may forget: what must be done is in the database, and is put in again from there.
+It can lose ids, because the database has them, too, and they are queued again from there.
 """
 
 from __future__ import annotations
@@ -17,38 +17,38 @@ from torchtriage.queue.subprocess_calls import LARGE, places_of_large
 
 
 class MemoryQueue:
-    """Give it what to do with an id; `work` says itself what went wrong. Large logs do not hold up the others."""
+    """`work` handles one id and reports its own errors. Large logs do not block the others."""
 
     def __init__(self, work: Callable[[str], None], threads: int) -> None:
         self._work = work
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="triage")
         self._large = ThreadPoolExecutor(places_of_large(threads), thread_name_prefix="triage-large")
         self._under_way: dict[str, Future[None]] = {}
-        self._again: dict[str, int] = {}  # put in while under way: the bytes of the log
+        self._again: dict[str, int] = {}  # ids put again while running, with the bytes of their logs
         self._changing = threading.Lock()
         self._stopping = False
 
     def put(self, session: Session, waiting: Sequence[tuple[str, int]]) -> None:
-        """Once the session's transaction is committed, the ids are in the queue, each with the bytes of its log."""
-        # Not before: who works on one must find it.
+        """Queues the ids when the session's transaction is committed. Each comes with the size of its log in bytes."""
+        # Not earlier, because the worker must find the row.
         event.listen(session, "after_commit", lambda _: self._submit(waiting), once=True)
 
     def find(self, incident_id: str) -> Future[None] | None:
-        """-> what ends when the work on this id has; None where it has, or never began."""
+        """Returns a future that ends when this id's work has ended, or None if it is not queued or running."""
         return self._under_way.get(incident_id)
 
     def start(self) -> None:
-        """It works from the first id on."""
+        """Does nothing: the threads start with the first id."""
 
     def release(self, incident_id: str) -> None:
-        """Does nothing: a place here is a thread, which the work has until it ends."""
+        """Does nothing: each work keeps its thread until it ends."""
 
     def is_dead(self) -> bool:
-        """-> False: what breaks in a thread of a pool ends no more than its own work."""
+        """Returns False: an error in a pool's thread ends only its own work."""
         return False
 
     def stop(self) -> None:
-        """Lets what is being worked on end, and forgets what waits."""
+        """Waits for running work to end, and drops the rest of the queue."""
         with self._changing:
             self._stopping = True
         for pool in (self._pool, self._large):
@@ -60,7 +60,7 @@ class MemoryQueue:
                 if self._stopping:
                     return
                 if incident_id in self._under_way:
-                    self._again[incident_id] = size  # the work may have looked for the last time
+                    self._again[incident_id] = size  # the running work may have read the incident before this change
                     continue
                 pool = self._large if size >= LARGE else self._pool
                 future = self._under_way[incident_id] = pool.submit(self._work, incident_id)

@@ -1,7 +1,7 @@
-"""A queue in Postgres that many processes on many machines work: ids of incidents in, each worked by one of them.
+"""A queue in Postgres that many processes on many machines share. Each id is handled by one of them.
 
-An id's job is committed with the transaction that puts it in. Jobs of a process that was killed go back to the others
-when its heartbeat has been missing for a while.
+An id's job is committed with the transaction that adds it. The jobs of a killed process go to others when its heartbeat
+has been missing for a while.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from torchtriage.queue.subprocess_calls import LARGE
 
 log = logging.getLogger(__name__)
 _TASK = "triage"
-_ENDING = 20  # seconds for the jobs under way to end
+_ENDING = 20  # seconds that running jobs may take to end
 
 
 class PostgresQueue:
-    """Put ids in at once; they are worked here from `start` to `stop`, and by anyone who else works this database."""
+    """Ids can be put at any time. This process works on them from `start` to `stop`, as do other processes with this
+    database."""
 
     def __init__(
         self,
@@ -39,17 +40,16 @@ class PostgresQueue:
         threads: int,
         beat: Callable[[], None] = lambda: None,
     ) -> None:
-        """`address` is what psycopg connects to. `work` raises where an id must be tried again; `ended` says which ids
-        of a list have ended. `beat` is called every few seconds for as long as the queue is worked.
-        """
-        logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it reports every job, and services do too
-        self._jobs = procrastinate.App(connector=procrastinate.SyncPsycopgConnector())  # never opened: see `put`
+        """`address` has psycopg's connection parameters. `work` raises if an id must be tried again. `ended` returns
+        those of a list of ids that have ended. `beat` is called every few seconds while the queue works."""
+        logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it logs every job, and the services do so, too
+        self._jobs = procrastinate.App(connector=procrastinate.SyncPsycopgConnector())  # never opened, see `put`
         self._working = (address, work, threads, beat)
         self._answers = CompletionEvents(ended)
         self._running: tuple[threading.Thread, Worker] | None = None
 
     def put(self, session: Session, waiting: Sequence[tuple[str, int]]) -> None:
-        """Once the session's transaction is committed, the ids are in the queue, each with the bytes of its log.
+        """Queues the ids when the session's transaction is committed. Each comes with the size of its log in bytes.
 
         Raises StorageUnavailable.
         """
@@ -64,15 +64,15 @@ class PostgresQueue:
         try:
             self._jobs.job_manager.batch_defer_jobs(jobs, session.connection().connection.driver_connection)
         except ConnectorException as error:
-            session.connection().invalidate()  # whichever server cannot write now, the next one asks another
+            session.connection().invalidate()  # this server cannot write now; the next transaction connects again
             raise StorageUnavailable("cannot write to the queue; try again later") from error
 
     def find(self, incident_id: str) -> Future[None] | None:
-        """-> what ends when the work on this id has, wherever it is done."""
+        """Returns a future that ends when this id's work has ended, in whichever process."""
         return self._answers.wait_for(incident_id)
 
     def start(self) -> None:
-        """Begins to work the queue, in threads of this process."""
+        """Starts working through the queue in threads of this process."""
         started: Future[Worker] = Future()
 
         async def run() -> None:
@@ -84,28 +84,28 @@ class PostgresQueue:
             try:
                 asyncio.run(run())
             finally:
-                started.cancel()  # so that nobody waits for what died before it began
+                started.cancel()  # so that nobody waits for a worker that died before it began
 
-        # A daemon, as a database that stands still may never let it end: see `stop`.
+        # A daemon, because it never ends if the database hangs: see `stop`.
         thread = threading.Thread(target=live, name="queue", daemon=True)
         thread.start()
         self._running = thread, started.result()
 
     def release(self, incident_id: str) -> None:
-        """Called by the work on this id, which only has to keep what it found: its place is another's from here on."""
+        """Called by this id's work when only its result is left to store, so that another job can begin."""
         if self._running is not None:
-            with suppress(RuntimeError):  # it is dead
+            with suppress(RuntimeError):  # the worker is dead
                 self._running[1].release(incident_id)
 
     def is_dead(self) -> bool:
-        """-> whether nothing works it here though it was started and nobody stopped it."""
+        """Returns whether the worker was started and not stopped, but has died."""
         return self._running is not None and not self._running[0].is_alive()
 
     def stop(self) -> None:
-        """Lets what is being worked on end; the rest is left to others, and what does not end in time as well."""
+        """Waits for running jobs to end. The rest, and jobs that do not end in time, are left to other processes."""
         if self._running is not None:
             thread, worker = self._running
-            with suppress(RuntimeError):  # it is dead
+            with suppress(RuntimeError):  # the worker is dead
                 worker.begin_to_stop()
             thread.join(_ENDING)
             if thread.is_alive():

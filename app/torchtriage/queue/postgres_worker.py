@@ -1,7 +1,7 @@
-"""Works the jobs that are in Postgres: an address in, each job done in a thread of this process.
+"""Runs the jobs of the Postgres queue in threads of this process.
 
-It lives as long as the process. What is in hand outlives the loss of the database: its end is told when that is back.
-Jobs and their tables are procrastinate's; why its own worker is not used is in decisions/0023.
+It lives as long as the process. Running jobs survive an outage of the database: their end is recorded when it is back.
+Jobs and tables are procrastinate's; decision 0023 says why its own worker is not used.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ log = logging.getLogger(__name__)
 SMALL_LOGS, LARGE_LOGS = "small", "large"  # procrastinate's queues
 _QUEUES = (SMALL_LOGS, LARGE_LOGS)
 _HEARTBEAT = 5  # seconds
-_DEAD = 30  # seconds without a heartbeat after which others take over
-_FORGOTTEN = 3600  # seconds without one after which a process is struck off the list
-_LOOK = 10  # seconds between two looks for jobs that nobody has in hand
-_POLL = 5  # seconds between two looks for new jobs, of which notifications tell sooner
-_SOON, _AGAIN = 1, 5  # seconds before a lost database is tried again, the first time and later; and a job that failed
-_GATHERING = 0.05  # seconds in which jobs end that are deleted together
-_CONNECTIONS = 4  # besides the one that listens
-_FREE = 10  # seconds to wait for one of them
+_DEAD = 30  # seconds without a heartbeat after which others take over the jobs
+_FORGOTTEN = 3600  # seconds without a heartbeat after which a process is removed from the list
+_LOOK = 10  # seconds between two checks for jobs that no process runs
+_POLL = 5  # seconds between two checks for new jobs; notifications are usually faster
+# Seconds before reconnecting, the first time and later; _AGAIN also before a failed job is tried again.
+_SOON, _AGAIN = 1, 5
+_GATHERING = 0.05  # seconds for which finished jobs are collected and then deleted together
+_CONNECTIONS = 4  # without the one that listens
+_FREE = 10  # seconds to wait for a free connection
 _ADOPT = """
     UPDATE procrastinate_jobs SET worker_id = %(worker)s
     WHERE status = 'doing' AND id = ANY(%(ids)s::bigint[]) AND (worker_id IS NULL OR worker_id = %(before)s)
 """
-# As procrastinate's own function for one job takes it, for several: one statement, of jobs without a `lock`.
+# Like procrastinate's own function for one job, but takes several, all without a `lock`, in one statement.
 _TAKE = """
     WITH found AS (
         SELECT id FROM procrastinate_jobs
@@ -54,15 +55,15 @@ _DONE = "DELETE FROM procrastinate_jobs WHERE status = 'doing' AND id = ANY(%(id
 
 
 class Places:
-    """How many jobs of one queue are in hand at a time."""
+    """Limits the number of running jobs of one queue."""
 
     def __init__(self, count: int) -> None:
         self._count = self._free = count
         self._some = asyncio.Event()
 
     async def take(self) -> int:
-        """-> all that are free, once half of them are: one statement then fills several, while the jobs of the other
-        half keep the engines busy."""
+        """Waits until at least half of the places are free, and takes all free ones. So one statement fills several
+        places, while the jobs in the others keep the engines busy."""
         while 2 * self._free < self._count:
             self._some.clear()
             await self._some.wait()
@@ -75,33 +76,34 @@ class Places:
 
 
 class Worker:
-    """Everything but `begin_to_stop` and `release` belongs to one event loop."""
+    """All methods except `begin_to_stop` and `release` must be called from one event loop."""
 
     def __init__(
         self, address: dict[str, Any], work: Callable[[str], None], threads: int, beat: Callable[[], None]
     ) -> None:
-        """`work` raises where an id must be tried again. `beat` is called for as long as all is well."""
-        logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # what it warns of is told here, once
+        """`work` raises if an id must be tried again. `beat` is called while the queue works."""
+        logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # this class logs these problems itself, once
         self._address, self._work, self._beat = address, work, beat
         self._loop = asyncio.get_running_loop()
         self._places = {SMALL_LOGS: Places(threads), LARGE_LOGS: Places(places_of_large(threads))}
-        self._held: dict[str, Places] = {}  # by the incident; two jobs about one have one place
+        self._held: dict[str, Places] = {}  # by incident; two jobs of one incident share a place
         self._news = {queue: asyncio.Event() for queue in _QUEUES}
-        # Twice as many as have a place can keep what they found: where the database is slow, no more are taken.
+        # More threads than places, for jobs that only have to store their result. If the database is slow, the threads
+        # run out and no more jobs begin.
         self._threads = ThreadPoolExecutor(4 * threads, thread_name_prefix="triage")
         self._stopping = asyncio.Event()
         self._under_way: dict[int, asyncio.Future[bool]] = {}  # by the job's id
-        self._ended: dict[int, bool] = {}  # whether it must be tried again, until the database knows
+        self._ended: dict[int, bool] = {}  # by the job's id: whether to try again; kept until the database has it
         self._some_ended = asyncio.Event()
-        self._number: int | None = None  # under which the database knows this process
+        self._number: int | None = None  # this process's number in the database
         self._well = False
 
     async def run(self) -> None:
-        """Works until it is to stop, and lets what is under way end."""
+        """Works until `begin_to_stop`, and then waits for running jobs to end."""
         while not self._stopping.is_set():
             try:
                 await self._round()
-            except Exception as error:  # noqa: BLE001  whatever it is, the queue is worked again once it has passed
+            except Exception as error:  # noqa: BLE001  after any error, the queue must work again later
                 pause = _SOON if self._well else _AGAIN
                 self._well = False
                 log.error("the queue is unavailable, trying again in %d s: %s", pause, _line(error))
@@ -110,17 +112,17 @@ class Worker:
         self._threads.shutdown(wait=False)
 
     def begin_to_stop(self) -> None:
-        """Takes nothing new."""
+        """Takes no new jobs."""
         self._loop.call_soon_threadsafe(self._stopping.set)
 
     def release(self, incident_id: str) -> None:
-        """Lets another have the place of this one, whose work goes on."""
+        """Frees the job's place, so that another can begin, while this one continues."""
         self._loop.call_soon_threadsafe(self._release, incident_id)
 
     async def _round(self) -> None:
-        """Works with connections of its own until it is to stop; raises what the database fails with."""
+        """Works with new connections until it is told to stop. Raises the database's errors."""
         async with await psycopg.AsyncConnection.connect(**self._address):
-            pass  # a pool would try for long, and not say what is wrong
+            pass  # a pool would retry for long and not report the error
         pool = AsyncConnectionPool(
             kwargs=self._address, min_size=0, max_size=_CONNECTIONS, timeout=_FREE, open=False, configure=_not_durable
         )
@@ -145,7 +147,8 @@ class Worker:
             await app.job_manager.unregister_worker(number)
 
     async def _register(self, app: procrastinate.App) -> int:
-        """-> the number of this round; what is in hand goes on under it, what else stood under the last is nobody's."""
+        """Registers this process and returns its new number. Its running jobs continue under this number; other jobs
+        under its old number become nobody's."""
         number = await app.job_manager.register_worker()
         in_hand = list(self._in_hand())
         await app.connector.execute_query_async(_ADOPT, worker=number, ids=in_hand, before=self._number)
@@ -177,7 +180,7 @@ class Worker:
                 await _within(_POLL, news.wait())
 
     async def _told(self, *, channel: str, notification: Any) -> None:
-        self._news[channel.rpartition("#")[2]].set()  # the channel ends with the queue's name
+        self._news[channel.rpartition("#")[2]].set()  # the channel's name ends with the queue's name
 
     def _begin(self, job_id: int, incident_id: str, places: Places) -> None:
         self._release(incident_id)
@@ -186,14 +189,14 @@ class Worker:
         done.add_done_callback(partial(self._end, job_id, incident_id))
 
     def _do(self, incident_id: str) -> bool:
-        """-> whether it must be tried again."""
+        """Returns whether the id must be tried again."""
         try:
             self._work(incident_id)
         except TriageError as error:
-            log.warning("incident %s is tried again: %s", incident_id, error.message)
+            log.warning("incident %s will be tried again: %s", incident_id, error.message)
             return True
-        except Exception:  # one job that breaks must not end the queue
-            log.exception("incident %s is tried again: it failed", incident_id)
+        except Exception:  # an error in one job must not end the queue
+            log.exception("incident %s will be tried again: it failed", incident_id)
             return True
         return False
 
@@ -225,14 +228,14 @@ class Worker:
             del self._ended[job_id]
 
     async def _give_back(self, app: procrastinate.App, number: int) -> None:
-        """Gives back the jobs of dead processes, and those of this one that it has not in hand.
+        """Returns the jobs of dead processes to the queue, and jobs of this process that are not running here.
 
-        Where the connection was lost, the database may have given out a job of which nobody here knows. Where a process
-        was not dead, two do the same work and the first is kept.
+        After a lost connection, the database may have assigned a job that this process never received. If a process was
+        not really dead, both do the work and the first result is stored.
         """
         suspects: set[int] = set()
         while True:
-            # After an outage nobody's heartbeat is young: who lives has the time to say so first.
+            # After an outage all heartbeats are old. First wait, so that living processes can send one.
             await asyncio.sleep(_LOOK)
             for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=_DEAD):
                 if job.id is not None and job.id not in self._in_hand():
@@ -242,7 +245,7 @@ class Worker:
                     await _retry(app, job.id)
             held = {row["id"] for row in await app.connector.execute_query_all_async(_HELD, worker=number)}
             nobodys = held - self._in_hand()
-            for job_id in nobodys & suspects:  # not those that are on their way here just now
+            for job_id in nobodys & suspects:  # in two checks, so that jobs on their way here do not count
                 log.warning("job %d returned to the queue: it was not started", job_id)
                 await _retry(app, job_id)
             suspects = nobodys
@@ -257,7 +260,8 @@ class Worker:
 
 
 async def _not_durable(connection: psycopg.AsyncConnection[Any]) -> None:
-    """What a power loss takes away of the queue is done again; a sync for each job would cost more than most jobs."""
+    """Turns off synced commits: queue changes that a power loss undoes are repeated, and a sync per job would cost more
+    than most jobs."""
     await connection.execute("SET synchronous_commit = off")
     await connection.commit()
 
@@ -265,10 +269,11 @@ async def _not_durable(connection: psycopg.AsyncConnection[Any]) -> None:
 async def _retry(app: procrastinate.App, job_id: int, wait: float = 0) -> None:
     try:
         await app.job_manager.retry_job_by_id_async(job_id, datetime.now(UTC) + timedelta(seconds=wait))
-    except UniqueViolation:  # there is another job for the same incident
+    except UniqueViolation:  # another job for the same incident exists
         await app.connector.execute_query_async(_DONE, ids=[job_id])
     except ConnectorException as error:
-        if not isinstance(error.__cause__, psycopg.errors.RaiseException):  # that is: another process was quicker
+        # A RaiseException means that another process was faster.
+        if not isinstance(error.__cause__, psycopg.errors.RaiseException):
             raise
 
 
@@ -284,7 +289,7 @@ async def _within(seconds: float, what: Any) -> None:
 
 
 def _line(error: BaseException) -> str:
-    """-> what went wrong first, in a line."""
+    """Returns the first line of the original error."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     error = error.__cause__ or error

@@ -1,6 +1,6 @@
-"""A pool of processes for bulk work: each within a limit of memory, none left over when its owner dies.
+"""A pool of processes for bulk work, each with a memory limit. They end when their owner dies.
 
-One that dies ends nothing but its own call; the next call has another.
+If a process dies, only its own call fails, and the next call gets a new process.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from torchtriage.queue.subprocess_calls import SubprocessPool
 
 
 class ProcessPool(Executor):
-    """`submit` takes what can travel to another process; its future raises CallFailed where that process died."""
+    """Arguments and results of `submit` must be picklable. Its future raises CallFailed if the process died."""
 
     def __init__(self, count: int, memory: int) -> None:
-        """`memory` is in bytes, of each process."""
+        """`memory` is the limit of each process in bytes."""
         self._processes = SubprocessPool(_caller, (), count, None, memory)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="pool")
 
@@ -28,14 +28,15 @@ class ProcessPool(Executor):
         return self._threads.submit(self._processes.call, function, arguments, named)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Ends the processes once their calls have come back."""
+        """Ends the processes after their calls have ended."""
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
         self._processes.close()
 
 
 @contextmanager
 def process_pool(count: int, memory: int) -> Iterator[ProcessPool]:
-    """`count` processes of at most `memory` bytes each; what still waits when this is left is given up."""
+    """A pool of `count` processes with at most `memory` bytes each. At the end of the `with` block, waiting calls are
+    cancelled."""
     pool = ProcessPool(count, memory)
     try:
         yield pool
@@ -44,7 +45,7 @@ def process_pool(count: int, memory: int) -> Iterator[ProcessPool]:
 
 
 def _caller() -> Callable[..., Any]:
-    """Made in the other process, which must not go on writing when another run has begun."""
+    """Runs in the new process. Ends it when its owner dies, because another run may then write to the same files."""
     threading.Thread(target=_end_with_owner, daemon=True).start()
     return _call
 

@@ -1,6 +1,6 @@
-"""One function, called in processes of their own: arguments in, its result out, within limits of time and memory.
+"""Calls one function in separate processes, within limits of time and memory.
 
-A process that dies or takes too long ends nothing but its own call, and the next call starts another.
+If a process dies or takes too long, only its own call fails, and the next call starts a new process.
 """
 
 from __future__ import annotations
@@ -22,75 +22,76 @@ from typing import Any
 
 from torchtriage.errors import TriageError
 
-LARGE = 64 << 20  # bytes of a log whose triage takes a while
-_SPAWN = multiprocessing.get_context("spawn")  # a fork would copy the locks that other threads hold
-_START = 120  # seconds in which a new process must be ready
-_NICE = 10  # the owner, which answers people and senders, goes first
-_GONE = 5  # seconds in which a process that was told to end does
-_GARBAGE = 10_000  # objects that are made between two searches for garbage; Python's 700 are some lines of a log
+LARGE = 64 << 20  # bytes; the triage of a larger log takes long
+_SPAWN = multiprocessing.get_context("spawn")  # a fork would copy locks that other threads hold
+_START = 120  # seconds within which a new process must be ready
+_NICE = 10  # lower priority than the owner, which answers requests
+_GONE = 5  # seconds within which a killed process must be gone
+# Allocations between two garbage collections; Python's default of 700 is reached in a few lines of a log.
+_GARBAGE = 10_000
 
 Make = Callable[..., Callable[..., Any]]
 
 
 def places_of_large(threads: int) -> int:
-    """-> how many of them may have large logs in hand: as many as leave the others room."""
+    """Returns how many of the threads may handle large logs, so that the others have room."""
     return max(1, threads // 2 - 1)
 
 
 class CallFailed(TriageError):
-    """The call did not come back: out of time, out of memory, or its process died."""
+    """The call did not end normally: it ran out of time or memory, or its process died."""
 
     code = "triage_failed"
 
 
 class Killed(CallFailed):
-    """Its process was ended by SIGKILL, as the kernel does where memory runs out."""
+    """The process was killed by SIGKILL, as the kernel does when memory runs out."""
 
 
 class Interrupted(TriageError):
-    """The service ends, and the call with it; the same call can work in another."""
+    """The service is stopping, and the call was ended. The same call can succeed in another process."""
 
     status = 503
     code = "stopping"
 
 
 class NotStarted(Interrupted):
-    """No process came up for the call, which is no fault of the call; the same call can work later."""
+    """No process could be started. The same call can succeed later."""
 
     code = "not_started"
 
 
 class SubprocessPool:
-    """At most `count` processes, started when they are needed. Safe to call from many threads."""
+    """At most `count` processes, started when needed. Thread-safe."""
 
     def __init__(self, make: Make, arguments: tuple[Any, ...], count: int, seconds: float | None, memory: int) -> None:
-        """`make(*arguments)` is called once in each process, and gives the function; a call may take `seconds`, or any
-        time, and `memory` bytes. All processes get the arguments as they are now, until `renew`.
-        """
+        """Each process calls `make(*arguments)` once, which returns the function to call. A call may take `seconds`
+        (None: no limit) and `memory` bytes. The arguments are pickled now, until `renew` replaces them."""
         self._make, self._arguments = make, pickle.dumps(arguments, protocol=pickle.HIGHEST_PROTOCOL)
         self._seconds, self._memory = seconds, memory
-        # The one that was used last comes first, so that where few are needed the others are never started.
+        # Last in, first out: if few processes are needed, the others never start.
         self._idle: LifoQueue[_Process | None] = LifoQueue()
         self._busy: set[_Process] = set()
         self._interrupted = False
         self._count = count
-        self._gathering = threading.Lock()  # two that each held some of the processes would wait for ever
+        # Two callers that each have some of the processes would wait for each other forever.
+        self._gathering = threading.Lock()
         for _ in range(count):
             self._idle.put(None)
 
     def renew(self, arguments: tuple[Any, ...]) -> None:
-        """Has `make` called with other arguments from now on; calls under way end with the ones before."""
+        """Calls `make` with other arguments from now on. Running calls end with the old ones."""
         self._arguments = pickle.dumps(arguments, protocol=pickle.HIGHEST_PROTOCOL)
 
     def call(self, *arguments: Any) -> Any:
-        """-> what the function returns, once a process is free.
+        """Waits for a free process and returns the function's result.
 
-        Raises CallFailed, Interrupted, and what the function raises.
+        Raises CallFailed, Interrupted and the errors of the function.
         """
         return self._called(arguments, self._idle.get())
 
     def call_alone(self, *arguments: Any) -> Any:
-        """The same, once all calls under way have come back, and with no other process beside it."""
+        """Like `call`, but waits until all running calls have ended, and runs without other processes."""
         with self._gathering:
             process, *others = [self._idle.get() for _ in range(self._count)]
         for other in others:
@@ -103,7 +104,7 @@ class SubprocessPool:
                 self._idle.put(None)
 
     def _called(self, arguments: tuple[Any, ...], process: _Process | None) -> Any:
-        """Calls in an idle process, or a new one, and puts it back."""
+        """Calls the function in an idle or new process, and puts the process back."""
         try:
             self._go_on()
             if process is not None and process.made_with is not self._arguments:
@@ -120,7 +121,7 @@ class SubprocessPool:
                 self._busy.discard(process)
             process = None
             if isinstance(error, CallFailed):
-                self._go_on()  # it may have failed because it was interrupted
+                self._go_on()  # the interruption may be the reason of the failure
             raise
         finally:
             self._idle.put(process)
@@ -130,24 +131,24 @@ class SubprocessPool:
         return answer
 
     def warm(self) -> None:
-        """Starts a process where none is idle, so that the next call need not; says nothing where it can't."""
+        """Starts a process if none is idle, so that the next call need not wait. Ignores errors."""
         process = self._idle.get()
         try:
             if process is None:
                 process = _Process(self._make, self._arguments, self._memory)
         except TriageError:
-            return  # the next call meets the same, and tells it
+            return  # the next call gets the same error and reports it
         finally:
             self._idle.put(process)
 
     def interrupt(self) -> None:
-        """Ends the calls under way, and refuses those that come."""
+        """Ends running calls and refuses new ones."""
         self._interrupted = True
         for process in list(self._busy):
             process.kill()
 
     def close(self) -> None:
-        """Ends all processes, once their calls have come back."""
+        """Ends all processes after their calls have ended."""
         for _ in range(self._count):
             process = self._idle.get()
             if process is not None:
@@ -160,7 +161,7 @@ class SubprocessPool:
 
 class _Process:
     def __init__(self, make: Make, arguments: bytes, memory: int) -> None:
-        """Raises NotStarted where it doesn't come up, and what `make` raises."""
+        """Raises NotStarted if the process does not start, and the errors of `make`."""
         self.made_with = arguments
         self._line, end = _SPAWN.Pipe()
         self._process: SpawnProcess = _SPAWN.Process(
@@ -169,7 +170,7 @@ class _Process:
         try:
             with _starting, _undisturbed():
                 self._process.start()
-        except OSError as error:  # the system has no room for one more
+        except OSError as error:  # the system has no resources for another process
             self._line.close()
             raise NotStarted(f"cannot start a triage process: {error.strerror}") from error
         finally:
@@ -183,8 +184,8 @@ class _Process:
             raise
 
     def _make(self, arguments: bytes) -> None:
-        """Has the function made. Raises CallFailed, and what `make` raises."""
-        # What does not read what it is given holds up its giver, until it is ended.
+        """Creates the function in the process. Raises CallFailed and the errors of `make`."""
+        # If the process does not read its arguments, send_bytes blocks until the process is killed.
         patience = threading.Timer(_START, self.kill)
         patience.start()
         try:
@@ -201,7 +202,7 @@ class _Process:
         return self._process.is_alive()
 
     def ask(self, arguments: tuple[Any, ...], seconds: float | None) -> Any:
-        """-> what the function returned, or the exception that it raised. Raises CallFailed."""
+        """Returns the function's result, or the exception that it raised. Raises CallFailed."""
         try:
             self._line.send(arguments)
         except OSError:
@@ -212,7 +213,7 @@ class _Process:
         self._process.kill()
 
     def end(self) -> None:
-        self._line.close()  # an idle one ends by that
+        self._line.close()  # an idle process ends when its pipe is closed
         self._process.kill()
         self._process.join(_GONE)
 
@@ -238,8 +239,8 @@ _starting = threading.Lock()  # multiprocessing starts one process at a time
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """A process that is started meanwhile holds back Ctrl-C until it can ignore it."""
-    resource_tracker.ensure_running()  # whose start would let Ctrl-C through again
+    """Blocks Ctrl-C (SIGINT) for processes started meanwhile, until they can ignore it."""
+    resource_tracker.ensure_running()  # starting it later would unblock SIGINT
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -248,21 +249,22 @@ def _undisturbed() -> Iterator[None]:
 
 
 def _serve(line: Connection, make: Make, memory: int) -> None:
-    """What runs in the other process, until the pipe is closed: by its owner, or by the owner's death."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal; the service ends them
+    """Runs in the other process until the pipe is closed, by its owner or by the owner's death."""
+    # Ctrl-C goes to all processes of a terminal; the service ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.nice(_NICE)
-    # Set before anything is loaded: what is loaded counts too.
+    # Set first, because loaded modules count, too.
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     try:
         arguments = line.recv()
-    except (EOFError, OSError):  # the owner died before it began to give them, or while it did
+    except (EOFError, OSError):  # the owner died before or while it sent the arguments
         return
     function = result_or_error(make, arguments, memory)
     if isinstance(function, Exception):
         line.send(function)
         return
-    # What was loaded stays until the end. To search all of it for garbage again and again took a tenth of each call.
+    # What was loaded stays until the end. Garbage collections of all of it took a tenth of each call.
     gc.freeze()
     gc.set_threshold(_GARBAGE)
     with suppress(EOFError, OSError):
@@ -272,12 +274,12 @@ def _serve(line: Connection, make: Make, memory: int) -> None:
 
 
 def result_or_error(function: Callable[..., Any], arguments: tuple[Any, ...], memory: int) -> Any:
-    """-> what the function returns, or an exception that can travel to another process."""
+    """Returns the function's result, or an exception that can be pickled."""
     try:
         return function(*arguments)
     except TriageError as error:
         return error
     except MemoryError:
         return CallFailed(f"the triage used more memory than the limit of {memory >> 20} MiB")
-    except Exception as error:  # noqa: BLE001  whatever it is, it is told where the call came from
+    except Exception as error:  # noqa: BLE001  the caller reports any error
         return CallFailed(f"the triage failed: {type(error).__name__}: {error}")
