@@ -50,7 +50,7 @@ def keep_pieces(service: Service, come: Sorted, now: datetime | None = None) -> 
             raise TooMuchGathered(
                 "the logs being gathered have reached TRIAGE_OTLP_TOTAL_BYTES", retry_after=RETRY_AFTER
             )
-        # always in the same order, so that no two requests wait for each other
+        # Always in the same order, so that no two requests wait for each other.
         for job in sorted(clean, key=lambda job: job.key):
             gathered_logs.add(session, job, now, settings.otlp_job_bytes)
 

@@ -61,7 +61,7 @@ def _shares(inside: Counter[str], beside: Counter[str]) -> list[Share]:
     shares = []
     for value, seen in inside.items():
         everywhere = seen + beside[value]
-        # rarer than elsewhere, or too few runs to judge
+        # Rarer than elsewhere, or too few runs to judge.
         rarer = seen < LEAST_SEEN or seen * all_known <= everywhere * known
         chance = 1.0 if rarer else drawn_by_chance(seen, known, everywhere, all_known) * len(inside)
         shares.append(Share(value, seen, known, everywhere, all_known, min(1.0, chance)))

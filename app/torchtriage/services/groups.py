@@ -111,7 +111,7 @@ def similar_groups(service: Service, group: Group) -> list[Group]:
 def change_groups(service: Service, group_ids: Sequence[str], status: GroupStatus, by: str) -> dict[str, GroupStatus]:
     """Sets the status of several groups. Returns the former status of those that changed. Raises NotFound."""
     before = {}
-    # one transaction per group: if two people locked several groups at once, each could wait for the other
+    # One transaction per group: if two people locked several groups at once, each could wait for the other.
     for group_id in group_ids:
         known = read_group(service, group_id).status
         if known is not status:

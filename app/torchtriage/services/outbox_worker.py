@@ -34,7 +34,7 @@ class OutboxWorker:
         self._service, self._pause = service, pause
         self._in_hand: dict[Future[None], OutboxItem] = {}
         self._kept_at = datetime.now(UTC)
-        # the rest is for channels that were removed from the settings
+        # The rest is for channels that were removed from the settings.
         most = len(service.channels.senders) + (len(NO_LANE) + 1) * _AT_ONCE
         self._pool = ThreadPoolExecutor(most, thread_name_prefix="outbox")
         self._stopping = threading.Event()

@@ -99,7 +99,7 @@ class Retriage:
                 yield _difference(kept, triaged)
             whole = not self.stopped
         finally:
-            # also after an interruption, because its changes stay
+            # Also after an interruption, because its changes stay.
             if self.changed:
                 self._write_down(by, whole)
 

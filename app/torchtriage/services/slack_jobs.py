@@ -35,7 +35,7 @@ CHANNEL = "slack"  # of the outbox items; not a channel of the settings, so thes
 _SECONDS = 240  # time limit for all files of a message
 _LARGEST = 1 << 30  # bytes; Slack does not accept larger files
 _LOGS = lazy_regex(r"\.(log|out|err|txt|gz|zst|tgz|tar|zip|jsonl?|csv|\d+)$", re.IGNORECASE)
-# errors after which the bot tries another place
+# Errors after which the bot tries another place.
 _ELSEWHERE = {"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "no_permission"}
 
 Keep = Callable[[Session], Any]
@@ -88,7 +88,7 @@ def take(service: Service, item: OutboxItem) -> Keep:
 
 def answer(service: Service, item: OutboxItem) -> Keep:
     """Sends the verdict to the person who submitted the log."""
-    # imported here, because the outbox also works without the extra `slack`
+    # Imported here, because the outbox also works without the extra `slack`.
     from torchtriage.chat.slack_blocks import message
 
     if item.incident is None:

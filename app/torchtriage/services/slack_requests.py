@@ -182,7 +182,7 @@ def _open_form(service: Service, ticket: str, where: ReplyTarget, name: str) -> 
 
 
 def _only_you(text: str) -> dict[str, Any]:
-    # imported here, because these routes also exist without the extra `slack`
+    # Imported here, because these routes also exist without the extra `slack`.
     from torchtriage.chat.slack_blocks import note
 
     return {"response_type": "ephemeral", **note(text)}

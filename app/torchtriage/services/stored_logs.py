@@ -49,7 +49,7 @@ def check(database: Database, blobs: BlobStore) -> Iterator[Bad | None]:
             raise away[0]
         for digest, found in zip(digests, problems, strict=True):
             having = _incidents_of(database, digest) if found else ()
-            # without incidents, the log was deleted meanwhile
+            # Without incidents, the log was deleted meanwhile.
             yield Bad(digest, found.message, having) if found and having else None
 
 

@@ -27,7 +27,7 @@ from torchtriage.storage.triage_claims import Claimed
 from torchtriage.storage.verdicts import NewVerdict
 
 log = logging.getLogger(__name__)
-# a job, an array task, or a component of a heterogeneous job
+# A job, an array task, or a component of a heterogeneous job.
 _SLURM_ID = lazy_regex(r"[0-9]+(?:_[0-9]+)?(?:\+[0-9]+)?")
 _LONGEST_WAIT = 1.0  # seconds; this log is already durable, the ones being uploaded are not
 _PAUSES = (0.1, 0.5, 1.0, 2.0)  # seconds between tries to store a result
@@ -108,7 +108,7 @@ def _keep(service: Service, found: list[NewVerdict]) -> list[bool]:
         saved = [one for one, was_kept in zip(found, kept, strict=True) if was_kept]
         for one in saved:
             put_notices(session, service, one.incident_id)
-        # attempts can only be compared if the job's id is known
+        # Attempts can only be compared if the job's id is known.
         grade_earlier(session, [one.incident_id for one in saved if one.job_id], now)
         return kept
 

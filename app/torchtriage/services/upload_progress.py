@@ -15,8 +15,8 @@ from torchtriage.storage.new_incidents import Received
 
 _FEW = 2  # up to this many uploads, triage does not wait
 _MEAN = (
-    # seconds over which the number of uploads is averaged: while many arrive, it is zero for a moment after each group
-    # commit
+    # Seconds over which the number of uploads is averaged: while many arrive, it is zero for a moment after each group
+    # commit.
     0.05
 )
 _PAUSE = 0.015  # seconds between two checks
