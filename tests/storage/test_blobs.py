@@ -20,7 +20,7 @@ from torchtriage.errors import DamagedLog, NotFound
 from torchtriage.reading.zstd import decompress
 from torchtriage.storage import fsync as settling
 from torchtriage.storage import zstd_frames
-from torchtriage.storage.blob_writer import beside
+from torchtriage.storage.blob_writer import concurrently
 from torchtriage.storage.blobs import BlobStore
 from torchtriage.storage.database import StorageUnavailable
 
@@ -272,10 +272,10 @@ def test_files_are_worked_on_beside_one_another_and_told_in_order() -> None:
         both.wait()  # breaks where one waits for the other to end
         return item * 10
 
-    assert beside(work, [1, 2]) == [10, 20]
-    assert beside(lambda item: item, [1]) == [1]
+    assert concurrently(work, [1, 2]) == [10, 20]
+    assert concurrently(lambda item: item, [1]) == [1]
     with pytest.raises(ZeroDivisionError):
-        beside(lambda item: 1 // item, [1, 0, 2])
+        concurrently(lambda item: 1 // item, [1, 0, 2])
 
 
 @pytest.mark.parametrize("url", ["logs", "memory:///"])

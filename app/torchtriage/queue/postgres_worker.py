@@ -136,13 +136,13 @@ class Worker:
                     group.create_task(self._give_back(app, number)),
                     group.create_task(app.job_manager.listen_for_jobs(on_notification=self._told, queues=_QUEUES)),
                 ]
-                telling = group.create_task(self._tell_ends(app))
+                recording = group.create_task(self._record_ends(app))
                 takers = [group.create_task(self._take(app, number, queue)) for queue in _QUEUES]
                 await self._stopping.wait()
                 await _ended(*takers)
                 await self._all_ended()
-                await _ended(telling)
-                await self._tell(app)
+                await _ended(recording)
+                await self._record(app)
                 await _ended(*others)
             await app.job_manager.unregister_worker(number)
 
@@ -210,14 +210,14 @@ class Worker:
         self._ended[job_id] = done.cancelled() or done.result()
         self._some_ended.set()
 
-    async def _tell_ends(self, app: procrastinate.App) -> None:
+    async def _record_ends(self, app: procrastinate.App) -> None:
         while True:
-            await self._tell(app)
+            await self._record(app)
             await self._some_ended.wait()
             await asyncio.sleep(_GATHERING)
             self._some_ended.clear()
 
-    async def _tell(self, app: procrastinate.App) -> None:
+    async def _record(self, app: procrastinate.App) -> None:
         ended = dict(self._ended)
         done = [job_id for job_id, again in ended.items() if not again]
         if done:

@@ -101,7 +101,7 @@ class _Doing:
 
     def __init__(self, service: Service, entry: Entry, run: str, begun: BackTest) -> None:
         self._service, self._entry, self._run, self._now = service, entry, run, begun
-        self._telling = telling_cases(service, entry)
+        self._specific = specific_cases(service, entry)
         self._began = time.monotonic()
         self._ended = threading.Event()
         self.stopping = threading.Event()
@@ -113,7 +113,7 @@ class _Doing:
         stage, problem = BackTestStage.BROKEN, "it was interrupted; see the service's log"
         try:
             for part, answers in self._answered():
-                self._now = counted(self._now, self._entry, self._telling, part, answers)
+                self._now = counted(self._now, self._entry, self._specific, part, answers)
             stage, problem = BackTestStage.DONE, ""
             if self.stopping.is_set():
                 stage, problem = BackTestStage.BROKEN, "the service was stopped"
@@ -182,7 +182,7 @@ def content_of(draft: Draft) -> str:
     return hashlib.sha256(yaml_of(draft).encode()).hexdigest()[:16]
 
 
-def telling_cases(service: Service, entry: Entry) -> frozenset[str]:
+def specific_cases(service: Service, entry: Entry) -> frozenset[str]:
     """Returns the ids of the cases that identify a certain message or branch, in the entry to which the draft adds a
     case. Its last case, which applies to all other failures, is not among them. Empty if the draft is a whole entry."""
     known = service.knowledge.entries.get(entry.id) if entry.addition else None
@@ -190,14 +190,14 @@ def telling_cases(service: Service, entry: Entry) -> frozenset[str]:
     return frozenset(case.id for case in own if (case.signs or case.when) and knows_message(case))
 
 
-def counted(now: BackTest, entry: Entry, telling: Collection[str], part: _Part, answers: _Answers) -> BackTest:
-    """Returns the back-test with the results for more incidents added. `telling` is the result of `telling_cases`."""
+def counted(now: BackTest, entry: Entry, specific: Collection[str], part: _Part, answers: _Answers) -> BackTest:
+    """Returns the back-test with the results for more incidents added. `specific` is the result of `specific_cases`."""
     found = {kind: list(getattr(now, kind)) for kind in KINDS}
     counts, changed, failed = dict(now.counts), list(now.changed), now.failed
     for kept, tried in zip(part, answers, strict=True):
         if isinstance(tried, TriageError):
             failed += 1
-        kind = _kind(entry, telling, kept, tried) if isinstance(tried, Tried) else None
+        kind = _kind(entry, specific, kept, tried) if isinstance(tried, Tried) else None
         if kind is None or kept.key is None:
             continue
         counts[kind] = counts.get(kind, 0) + 1
@@ -220,7 +220,7 @@ def counted(now: BackTest, entry: Entry, telling: Collection[str], part: _Part, 
     )
 
 
-def _kind(entry: Entry, telling: Collection[str], kept: TriagedIncident, tried: Tried) -> str | None:
+def _kind(entry: Entry, specific: Collection[str], kept: TriagedIncident, tried: Tried) -> str | None:
     """Returns what the entry, or the case added to one, would do to an incident. None if it changes nothing, or is
     already the incident's answer."""
     if kept.key is None or not tried.shown:
@@ -230,7 +230,7 @@ def _kind(entry: Entry, telling: Collection[str], kept: TriagedIncident, tried: 
     if kept.key.entry == entry.id:
         if not entry.addition or kept.key.case == tried.case:
             return None
-        return "overrides" if kept.key.case in telling else "refines"
+        return "overrides" if kept.key.case in specific else "refines"
     if tried.entry != entry.id:
         return "beside"
     if kept.key.outcome == "healthy":

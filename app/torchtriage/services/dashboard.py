@@ -13,7 +13,7 @@ from torchtriage.domain.dashboard import OTHERS, UNKNOWN, Before, Chart, Cluster
 from torchtriage.domain.entry import Entry, KnowledgeBase
 from torchtriage.domain.stats import HostFailures, StatsFilter, Total, UnlikelyHost
 from torchtriage.domain.verdict import FAILED
-from torchtriage.services.chance import hit_by_chance
+from torchtriage.services.probability import hit_by_chance
 from torchtriage.services.service import Service
 from torchtriage.storage import dashboard as stored
 from torchtriage.storage import hosts

@@ -10,7 +10,7 @@ from torchtriage.domain.back_test import BackTest
 from torchtriage.domain.draft import StoredDraft
 from torchtriage.errors import TriageError
 from torchtriage.knowledge.drafted_entry import entry_of
-from torchtriage.services.back_test import counted, telling_cases
+from torchtriage.services.back_test import counted, specific_cases
 from torchtriage.services.engine_runner import KnownRun
 from torchtriage.services.retriage import parts_of
 from torchtriage.services.service import Service
@@ -44,10 +44,10 @@ def _count(service: Service, draft: StoredDraft, since: int, before: BackTest) -
     if not new:
         return None
     entry, now = entry_of(draft.draft), before
-    telling = telling_cases(service, entry)
+    specific = specific_cases(service, entry)
     for part in parts_of(iter(new)):
         answers = service.triager.try_entry(entry, [KnownRun(order_of(kept.log, kept.job), kept.key) for kept in part])
-        now = counted(now, entry, telling, part, answers)
+        now = counted(now, entry, specific, part, answers)
     last = int(new[-1].id)
     with service.database.transaction(durable=False) as session:
         if not drafts.count(session, draft.id, since, last, replace(now, revision=draft.revision)):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from torchtriage.domain.group_composition import LEAST_SEEN, Composition, LaterAttempt, Share
 from torchtriage.domain.incident import Feedback
-from torchtriage.services.chance import drawn_by_chance
+from torchtriage.services.probability import drawn_by_chance
 from torchtriage.services.service import Service
 from torchtriage.storage import feedback, group_composition
 from torchtriage.storage.group_composition import Run

@@ -11,7 +11,7 @@ from functools import partial
 from torchtriage.errors import DamagedLog, NotFound, StorageUnavailable, TriageError
 from torchtriage.services.service import Service
 from torchtriage.storage import incidents, triage_claims
-from torchtriage.storage.blob_writer import beside
+from torchtriage.storage.blob_writer import concurrently
 from torchtriage.storage.blobs import BlobStore
 from torchtriage.storage.database import Database
 
@@ -43,7 +43,7 @@ def check(database: Database, blobs: BlobStore) -> Iterator[Bad | None]:
         if not digests:
             return
         last = digests[-1]
-        problems = beside(partial(_problem, blobs), digests)
+        problems = concurrently(partial(_problem, blobs), digests)
         away = [found for found in problems if isinstance(found, StorageUnavailable)]
         if len(away) == _READ_AT_ONCE:
             raise away[0]

@@ -14,11 +14,8 @@ from torchtriage.storage.blob_writer import BlobWriter
 from torchtriage.storage.new_incidents import Received
 
 _FEW = 2  # up to this many uploads, triage does not wait
-_MEAN = (
-    # Seconds over which the number of uploads is averaged: while many arrive, it is zero for a moment after each group
-    # commit.
-    0.05
-)
+# Seconds over which the number of uploads is averaged. While many arrive, it is zero just after each group commit.
+_MEAN = 0.05
 _PAUSE = 0.015  # seconds between two checks
 
 

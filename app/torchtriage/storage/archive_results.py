@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from torchtriage.errors import BadInput
-from torchtriage.storage.blob_writer import told
+from torchtriage.storage.blob_writer import store_errors
 from torchtriage.storage.s3_objects import S3Objects
 
 _LOCK = ".lock"
@@ -34,7 +34,7 @@ class ShardFolder:
         if self._root is None:
             yield
             return
-        with told():
+        with store_errors():
             self._root.mkdir(parents=True, exist_ok=True)
             lock = os.open(self._root / _LOCK, os.O_CREAT | os.O_RDWR, 0o644)
         try:
@@ -47,14 +47,14 @@ class ShardFolder:
 
     def names(self) -> set[str]:
         """Returns the names of the finished files. Raises StorageUnavailable."""
-        with told():
+        with store_errors():
             if self._root is not None:
                 return {name for name in os.listdir(self._root) if name != _LOCK and not name.endswith(_PART)}
             return {found.key for page in self._objects.pages() for found in page}
 
     def write(self, name: str, data: bytes) -> None:
         """Writes a file, all of it or nothing. On return it is durable. Raises StorageUnavailable."""
-        with told():
+        with store_errors():
             if self._root is None:
                 self._objects.put(name, data)
                 return
@@ -67,7 +67,7 @@ class ShardFolder:
 
     def remove(self, name: str) -> None:
         """Deletes a file. Raises StorageUnavailable."""
-        with told():
+        with store_errors():
             if self._root is None:
                 self._objects.remove(name)
             else:

@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _LONGEST_LINE = 16 << 10  # bytes of a line that continues in the next frame
-_BESIDE = 16  # files that are handled at the same time
+_AT_ONCE = 16  # files that are handled at the same time
 _OPTIONS = {int(CompressionParameter.compression_level): 3, int(CompressionParameter.checksum_flag): 1}
 
 
@@ -43,7 +43,7 @@ class BlobWriter:
         self._waiting += data
         while len(self._waiting) >= zstd_frames.FRAME:
             frame = self._framed(bytes(self._waiting[: zstd_frames.FRAME]))
-            with told():
+            with store_errors():
                 _write(self._file, frame)
             del self._waiting[: zstd_frames.FRAME]
 
@@ -53,13 +53,13 @@ class BlobWriter:
         if self._waiting:
             last = self._framed(bytes(self._waiting))
             self._waiting.clear()
-        with told():
+        with store_errors():
             _write(self._file, last + behind())
 
     def finish(self) -> tuple[str, int, int]:
         """Ends the file. Returns (sha256, bytes, lines) of the uncompressed content. Raises StorageUnavailable."""
         self.flush(lambda: self._index().dump())  # in one write, because most files are small
-        with told():
+        with store_errors():
             self._file.close()
         return self.sha256, self.bytes, self._index().lines
 
@@ -90,12 +90,12 @@ class BlobWriter:
         self._cut = data[data.rfind(b"\n") + 1 :][-_LONGEST_LINE:]
 
 
-def beside(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+def concurrently(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Calls `work` for each item, several at a time: a disk syncs many files in the time of one, and an object store
     answers many requests in the time of one. Returns the results in order."""
     if len(items) < 2:
         return [work(item) for item in items]
-    with ThreadPoolExecutor(_BESIDE, thread_name_prefix="files") as pool:
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="files") as pool:
         return list(pool.map(work, items))
 
 
@@ -103,18 +103,18 @@ def spool(chunks: Iterable[bytes], path: Path) -> int:
     """Writes a new file and returns its size in bytes. Raises StorageUnavailable and the errors of reading
     the chunks."""
     size = 0
-    with told():
+    with store_errors():
         file = FileIO(path, "wb")
     with file:
         for chunk in chunks:
-            with told():
+            with store_errors():
                 _write(file, chunk)
             size += len(chunk)
     return size
 
 
 @contextmanager
-def told(read: str = "") -> Iterator[None]:
+def store_errors(read: str = "") -> Iterator[None]:
     """Converts errors of the log store to StorageUnavailable. If `read` names a log by digest or file name, also to
     NotFound and DamagedLog. Without it, a missing file counts as a missing folder of ours."""
     try:

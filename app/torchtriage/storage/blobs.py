@@ -20,7 +20,7 @@ from torchtriage.errors import DamagedLog, NotFound, StorageUnavailable
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.block_features import BlockFeatures
 from torchtriage.storage import zstd_frames
-from torchtriage.storage.blob_writer import BlobWriter, beside, told
+from torchtriage.storage.blob_writer import BlobWriter, concurrently, store_errors
 from torchtriage.storage.fsync import sync_file, sync_files
 from torchtriage.storage.local_files import LocalFiles
 from torchtriage.storage.s3_objects import AccessDenied, S3Objects
@@ -52,7 +52,7 @@ class BlobStore:
         self._root = None if "://" in url else Path(url)
         self._indexes: OrderedDict[str, zstd_frames.Index] = OrderedDict()
         self._data_dir = data_dir
-        with told():
+        with store_errors():
             self._objects = None if self._root else S3Objects(url)
             # For health checks: does not retry, so it answers faster than requests for logs do.
             self._probed = None if self._root else S3Objects(url, once=True)
@@ -62,7 +62,7 @@ class BlobStore:
     @cached_property
     def incoming(self) -> UploadSpool:
         """The folder for files being written. Created at the first write, because readers do not need it."""
-        with told():
+        with store_errors():
             return UploadSpool((self._root or self._data_dir) / "incoming")
 
     @contextmanager
@@ -90,13 +90,13 @@ class BlobStore:
         damaged. Raises StorageUnavailable.
         """
         paths = {writer.sha256: writer.path for writer in writers}
-        with told():
+        with store_errors():
             if self._objects is not None:
-                beside(partial(self._upload, self._objects), list(paths.items()))
+                concurrently(partial(self._upload, self._objects), list(paths.items()))
             elif self._root is not None:
                 sync_files(list(paths.values()))
                 named = (self._named(sha256, path, self._root) for sha256, path in paths.items())
-                beside(sync_file, list(dict.fromkeys(named)))
+                concurrently(sync_file, list(dict.fromkeys(named)))
 
     def _upload(self, objects: S3Objects, file: tuple[str, Path]) -> None:
         sha256, path = file
@@ -131,7 +131,7 @@ class BlobStore:
         """Reads a whole file. Raises DamagedLog if its content does not match its key, NotFound and
         StorageUnavailable."""
         with self._reading(sha256):
-            index, digest, last = self._index(sha256, anew=True), hashlib.sha256(), b""
+            index, digest, last = self._index(sha256, fresh=True), hashlib.sha256(), b""
             for piece in self._reader(sha256).on(0):
                 digest.update(piece)
                 last = piece[-1:]
@@ -140,7 +140,7 @@ class BlobStore:
 
     def has(self, sha256: str) -> bool:
         """Returns whether a file exists. Raises StorageUnavailable."""
-        with told():
+        with store_errors():
             try:
                 self._store.size(_key(sha256))
             except FileNotFoundError:
@@ -149,18 +149,18 @@ class BlobStore:
 
     def missing(self, digests: Sequence[str]) -> list[str]:
         """Returns those of these files that do not exist. Raises StorageUnavailable."""
-        there = map(self.has, digests) if self._root is not None else beside(self.has, digests)
+        there = map(self.has, digests) if self._root is not None else concurrently(self.has, digests)
         return [digest for digest, known in zip(digests, there, strict=True) if not known]
 
     def remove(self, sha256: str) -> None:
         """Deletes a file if it exists. Raises StorageUnavailable."""
         self._indexes.pop(sha256, None)
-        with told(), suppress(FileNotFoundError):
+        with store_errors(), suppress(FileNotFoundError):
             self._store.remove(_key(sha256))
 
     def listed(self) -> Iterator[list[Stored]]:
         """Yields all files in pages. Raises StorageUnavailable."""
-        with told():
+        with store_errors():
             for page in self._store.listed():
                 found = ((_NAMED.fullmatch(key), at) for key, at in page)
                 yield [Stored(name[1], at) for name, at in found if name]
@@ -170,7 +170,7 @@ class BlobStore:
         StorageUnavailable."""
         with self._reading(sha256):
             # Not from the cache: a verdict depends on it, and the file may have been replaced.
-            self._index(sha256, anew=True)
+            self._index(sha256, fresh=True)
             yield from self._reader(sha256).on(0)
 
     def lines(self, sha256: str, first: int, count: int) -> list[StoredLine]:
@@ -213,7 +213,7 @@ class BlobStore:
             file.write(bytes(1))
             file.flush()
         if self._probed is not None:
-            with told():
+            with store_errors():
                 try:
                     self._probed.size(_PROBE)
                 except (FileNotFoundError, PermissionError, AccessDenied):
@@ -222,7 +222,7 @@ class BlobStore:
     @contextmanager
     def _reading(self, sha256: str) -> Iterator[None]:
         try:
-            with told(sha256):
+            with store_errors(sha256):
                 yield
         except NotFound:
             self._check_place()
@@ -234,7 +234,7 @@ class BlobStore:
     def _check_place(self) -> None:
         """Raises StorageUnavailable if the folder of logs was replaced: then a log missing there is not lost."""
         if self._root is not None:
-            with told():
+            with store_errors():
                 same = _identity(self._root) == self._identity
             if not same:
                 raise StorageUnavailable(f"the log store is unavailable: {self._root} was replaced")
@@ -242,15 +242,15 @@ class BlobStore:
     def _under_way(self, make: Callable[[Path], Made]) -> Made:
         """Returns what `make` creates in the folder of files being written. Creates the folder again if it
         was deleted."""
-        with told():
+        with store_errors():
             try:
                 return make(self.incoming.folder)
             except FileNotFoundError:
                 self._check_place()
                 return make(self.incoming.again())
 
-    def _index(self, sha256: str, anew: bool = False) -> zstd_frames.Index:
-        known = None if anew else self._indexes.get(sha256)
+    def _index(self, sha256: str, fresh: bool = False) -> zstd_frames.Index:
+        known = None if fresh else self._indexes.get(sha256)
         if known is None:
             known = self._indexes[sha256] = self._read_index(_key(sha256))
             if len(self._indexes) > _KNOWN_INDEXES:

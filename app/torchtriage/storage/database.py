@@ -69,14 +69,14 @@ class Database:
         cannot be reached or written.
         """
         engine = self.engine if durable else self._not_durable
-        with self._in_turn(patience) as wait, self._told(), Session(engine) as session, session.begin():
+        with self._in_turn(patience) as wait, self._storage_errors(), Session(engine) as session, session.begin():
             session.connection(execution_options={"writing": True, "durable": durable, "wait": wait})
             yield session
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """A transaction that only reads. Raises StorageUnavailable if the database cannot be reached."""
-        with self._told(), Session(self.engine) as session:
+        with self._storage_errors(), Session(self.engine) as session:
             yield session
 
     def check(self) -> None:
@@ -106,7 +106,7 @@ class Database:
             self._turn.release()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _storage_errors(self) -> Iterator[None]:
         try:
             yield
         except DatabaseMoved as error:

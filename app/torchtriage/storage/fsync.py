@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from torchtriage.storage.blob_writer import beside
+from torchtriage.storage.blob_writer import concurrently
 
 _MANY = 64  # files; from this number on, syncing the whole file system is faster
 
@@ -20,7 +20,7 @@ def sync_files(files: Sequence[Path]) -> None:
     if whole is not None:
         _opened(files[0].parent, whole)
     else:
-        beside(sync_file, files)
+        concurrently(sync_file, files)
 
 
 def sync_file(path: Path) -> None:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from torchtriage.errors import BadInput, UnreadableLog
-from torchtriage.storage.blob_writer import told
+from torchtriage.storage.blob_writer import store_errors
 from torchtriage.storage.s3_objects import ObjectChanged, S3Objects
 
 _CHUNK = 1 << 20
@@ -36,7 +36,7 @@ class Archive:
 
     def listed(self) -> Iterator[ArchivedLog]:
         """Yields every file, always in the same order. Raises StorageUnavailable."""
-        with told():
+        with store_errors():
             if self._root is not None:
                 yield from _walked(self._root, "")
                 return
@@ -47,7 +47,7 @@ class Archive:
     def chunks(self, log: ArchivedLog) -> Iterator[bytes]:
         """Yields a file's bytes. Raises NotFound if it was deleted, UnreadableLog if it has changed or may not be read,
         and StorageUnavailable."""
-        with told(log.key):
+        with store_errors(log.key):
             try:
                 if self._root is not None:
                     yield from _read(self._root / log.key, log.etag)

@@ -7,7 +7,7 @@ from math import isclose
 
 import pytest
 
-from torchtriage.services.chance import drawn_by_chance, hit_by_chance
+from torchtriage.services.probability import drawn_by_chance, hit_by_chance
 
 
 @pytest.mark.parametrize("seen", range(5))
