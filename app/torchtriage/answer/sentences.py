@@ -59,8 +59,8 @@ CALLED_FROM = Text(
     "由 {where} 调用[[，代码 `{code}`]]。",
 )
 THE_LINE = Text(
-    "The line: `{code}`.",
-    "该行代码：`{code}`。",
+    "The line[[, in DataLoader worker {worker}]]: `{code}`.",
+    "该行代码[[（DataLoader worker {worker}）]]：`{code}`。",
 )
 
 # What no case answers: the exception, and what the log leaves open.

@@ -68,8 +68,8 @@ _IN_WORDS = Sign(
 _OF_A_FILE = Sign(r"(?:^|(?<=\s))\S*(?:/[^\s/]*[a-z][=_-]\d|epoch=\d+-step=\d)\S*")
 # [rank 3] step 20 · Rank=3 epoch 1: what a script puts before its own lines
 _WRITER = lazy_regex(r"(?i)\W{0,3}rank[ =:]{0,2}(\d{1,6})\b")
-# A tracker's summary, which it prints after failures as well.
-_SUMMARY = Sign(r"^wandb: ")
+# A tracker's summary, which it prints after failures as well; the step at which a checkpoint was saved.
+_SUMMARY = Sign(r"^wandb: |\b[Ll]oading (?:\w+ )?checkpoint from \S+ at iteration")
 # A scheduler counts steps too, but those are of the job.
 _SCHEDULER = Sign(r"\*\*\* (?:STEP|JOB) |\bjob step\b|StepId=")
 _COUNTING = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _IN_WORDS, _SUMMARY)

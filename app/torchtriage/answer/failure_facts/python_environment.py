@@ -37,7 +37,9 @@ def python_environment(failure: Failure) -> Iterator[Fact]:
     paths += re.findall(r"[/\\][^\s'\"():]{1,300}?site-packages", failure.raised.message if failure.raised else "")
     deleted = [item.exact for item in vocabulary.patterns(BUILD_ENVIRONMENTS)]
     kept = (path for path in paths if not any(re.search(pattern, path) for pattern in deleted))
-    environment = next((at[1] for path in kept if (at := _PREFIX.match(path)) and at[1]), None)
+    # A venv's packages are its own; Python's modules belong to the interpreter that it was made from.
+    installed_first = sorted(kept, key=lambda path: "site-packages" not in path)
+    environment = next((at[1] for path in installed_first if (at := _PREFIX.match(path)) and at[1]), None)
     if environment is not None:
         yield failure.fact("environment", environment)
     version = next((at[1] or f"{at[2]}.{at[3]}" for path in paths if (at := _VERSION.search(path))), None)
