@@ -1,1 +1,1 @@
-"""Entries against text: signs are parsed, compiled and prefiltered here; an event in, the entries it shows out."""
+"""Finds the entries whose signs match an event. Signs are parsed, compiled and prefiltered here."""

@@ -1,7 +1,7 @@
-"""The messages that libraries can print: a library, a module and a text in, the place that prints it out.
+"""The inventory: the messages that libraries can print. Finds the place in a library's code that prints a text.
 
-It is asked only about a failure that was found already. A library's file is read when it is first asked for, and of it
-only the module that is asked for is parsed. `python -m scripts.inventory` writes the files.
+It is used only after a failure was found. A library's file is read at its first use, and only the module that is needed
+is parsed. `python -m scripts.inventory` writes the files.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from torchtriage.reading.zstd import ZstdError, decompress
 
 _LOG = logging.getLogger(__name__)
 SUFFIX = ".jsonl.zst"
-NATIVE = ".native"  # behind the name of a library: what its compiled code prints
+NATIVE = ".native"  # suffix of a library's name, for the messages of its compiled code
 _LONGEST = 4000  # characters of a message that are compared
-_MOST_TRIED = 8  # messages whose words all are in the text
-_BEGIN = re2.compile(r"\W*\w*")  # a message's first word, which stands in its template too unless a value does
+_MOST_TRIED = 8  # limit on the messages that are compared, of those whose words all occur in the text
+_BEGIN = re2.compile(r"\W*\w*")  # the first word of a message; it is also in the template, unless it is a value
 _WORDS = re.compile(r"[A-Za-z][\w.-]{0,60}(?: [A-Za-z][\w.-]{0,60}){0,3}")
 _SPACE = re2.compile(r"\s+")
 
 
 @dataclass(frozen=True)
 class KnownMessage:
-    """A message of the inventory that was found in a log. `public`: the name by which people know what prints it, of
-    classes in the package that offers them; `values`: the slots (named, or ``) and what stood there."""
+    """A message of the inventory that was found in a log. `public` is the public name of the class or function that
+    prints it. `values` are (slot, text in the log); the slot is empty if it has no name."""
 
     message: LibraryMessage
     public: str
     values: tuple[tuple[str, str], ...]
 
     def masked(self, text: str) -> str:
-        """-> a line that the message is, with `<value>` for the words in its slots: the same in every job. Numbers and
-        paths stay, as they are masked everywhere."""
+        """Returns the line with `<value>` in place of the words in the message's slots, so that it is the same in every
+        job. Numbers and paths stay, because `masking` replaces them everywhere."""
         for _, value in self.values:
             if _WORDS.fullmatch(value) and mask_all(value) == value:
                 text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "<value>", text)
@@ -51,11 +51,11 @@ class KnownMessage:
 
 
 class Library:
-    """The messages of one library, of all versions that were read."""
+    """The messages of one library, in all versions that were read."""
 
     def __init__(self, written: bytes) -> None:
-        """`written`: the lines of its file. The first tells the versions and the kinds of messages; each other one is a
-        module: its name, the names under which its classes and functions are offered, and its messages."""
+        """`written` is the content of the library's file. The first line has the versions and the kinds of messages.
+        Each other line is a module: its name, the public names of its classes and functions, and its messages."""
         head, _, self._modules = written.partition(b"\n")
         self.versions, self._kinds = json.loads(head)
 
@@ -68,9 +68,9 @@ class Library:
     def find(
         self, text: str, module: str | None = None, function: str | None = None, call: str = ""
     ) -> KnownMessage | None:
-        """-> the message that `text` is, with its values: of `module`, of all where that is None; those of `function`
-        before others, and of several the one with the most words of its own. Where classes of a module share it, the
-        one that `call` names; the module alone where it names none. None where it is none of them."""
+        """Finds the message that `text` is an instance of, with its values, or returns None. Searches `module`, or all
+        modules if it is None. Prefers messages of `function`, then those with the most constant words. If classes of a
+        module share the message, returns that of the class named in `call`, or only the module if `call` names none."""
         text = _flat(text)
         begin = _BEGIN.match(text)[0]
         fitting = []
@@ -92,7 +92,7 @@ class Library:
         return None
 
     def holds(self, module: str) -> bool:
-        """-> whether the library has messages of a module."""
+        """Returns whether the library has messages of a module."""
         return self._line_of(module) is not None
 
     def _of_module(self, module: str) -> Iterator[Any]:
@@ -100,7 +100,7 @@ class Library:
         yield from [json.loads(line)] if line else []
 
     def _beginning(self, begin: str) -> Iterator[Any]:
-        """Yields the modules in which a message begins with a word, or with a slot."""
+        """Yields the modules with a message that begins with the word `begin` or with a slot."""
         word = json.dumps(begin, ensure_ascii=False)[:-1].encode()
         yield from (json.loads(line) for line in self._modules.splitlines() if word in line or b'"{' in line)
 
@@ -124,19 +124,19 @@ class Library:
 
 
 class Inventory:
-    """The libraries of a folder by their names; a folder that is not there holds none."""
+    """The libraries of a folder, by name. Empty if the folder does not exist."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._read: dict[str, Library | None] = {}
 
     def names(self) -> list[str]:
-        """-> the names of all libraries."""
+        """Returns the names of all libraries."""
         return sorted(path.name.removesuffix(SUFFIX) for path in self._folder.glob(f"*{SUFFIX}"))
 
     def library(self, name: str) -> Library | None:
-        """-> a library's messages; None where the inventory lacks it. A damaged file counts as missing, and a warning
-        names it once."""
+        """Returns the messages of a library, or None if the inventory does not have it. A damaged file counts as
+        missing and is logged once."""
         if name not in self._read:
             path = self._folder / f"{name}{SUFFIX}"
             try:
@@ -149,7 +149,7 @@ class Inventory:
         return self._read[name]
 
     def of_file(self, path: str) -> tuple[Library, str] | None:
-        """-> the library that a file of Python code belongs to, and its module there; None where it is of none."""
+        """Returns the library to which a Python file belongs, and its module, or None."""
         names = path.replace("\\", "/").removesuffix(".py").removesuffix("/__init__").split("/")
         for place, name in enumerate(names):
             library = self.library(name) if name.isidentifier() else None
@@ -161,7 +161,7 @@ class Inventory:
 
 @lru_cache(maxsize=1)
 def built_in() -> Inventory:
-    """-> the inventory that is shipped."""
+    """Returns the inventory that is part of this package."""
     return Inventory(data_folder("knowledge_base") / "_inventory")
 
 
@@ -170,13 +170,14 @@ def _flat(text: str) -> str:
 
 
 def _constants(template: str) -> list[str]:
-    """-> the constants of a template, with single spaces as a flat text has them."""
+    """Returns the constant parts of a template, with whitespace collapsed to single spaces."""
     pieces = parts(template) if "{" in template or "}" in template else (Part(template),)
     return [" ".join(part.text.split()) for part in pieces if not part.is_slot]
 
 
 def _values(template: str, text: str) -> tuple[tuple[str, str], ...] | None:
-    """-> the slots of a template with what is there in a text that begins with it; None where none does."""
+    """Returns the slots of a template with their values, if `text` begins with an instance of the template, else
+    None."""
     pieces = parts(template)
     found = re2.match("(?s)" + "".join(map(_regex_of, pieces)) + ("$" if pieces[-1].is_slot else ""), text)
     if found is None:

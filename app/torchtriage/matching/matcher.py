@@ -1,4 +1,4 @@
-"""Which entries an event shows: an event in, `Match`es out, exact or near, the strongest first."""
+"""Finds the entries that match an event, exactly or nearly, the strongest first."""
 
 from __future__ import annotations
 
@@ -25,21 +25,23 @@ EXACT, TITLE, CATCH_ALL, ECHO, NEAR, WEAK = 0.96, 0.8, 0.72, 0.6, 0.55, 0.42
 _LOOKUP_ERRORS = frozenset(
     {"FileNotFoundError", "KeyError", "AttributeError", "ImportError", "ModuleNotFoundError", "IndexError"}
 )
-_MESSAGES = frozenset({"any", "exception", "line"})  # where signs look that see no frames
+_MESSAGES = frozenset({"any", "exception", "line"})  # values of `search_in` for signs that are not searched in frames
 _LINES_KEPT = 4096
-# …/distributed_c10d.py:93: UserWarning: … of Python's warnings module
+# …/distributed_c10d.py:93: UserWarning: … from Python's warnings module
 _WARNING = r"\.pyx?:\d{1,6}: (?:[\w.]*Warning): "
 _OF_LINES = frozenset({"line", "any"})
 _LITERAL = lazy_regex(r"""[rf]?["']([^"'\\\\{\n]{4,200})""")  # "Could not import the extension.\n"
-_NAME_WITHIN = 200  # characters of a text, in which its exception's name stands
+_NAME_WITHIN = 200  # the exception's name must be in this many first characters of a text
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An entry that an event shows. `raised` is the exception of the chain that shows it; `near` says how near.
+    """An entry that matches an event. `raised` is the exception of the chain that matches. `near` describes a near
+    match.
 
-    `general`: any kind of program may print it, as its entry says, or as a broad sign saw no more than words. `sign` is
-    the one that was found, None where a message is only near to it; `weight` says how much of it the text holds.
+    `general` is true if any kind of program may print the message: the entry says so, or a broad sign matched only by
+    its words. `sign` is the sign that matched, or None for a near match. `weight` is the number of characters of the
+    sign that the text contains.
     """
 
     entry: Entry
@@ -55,22 +57,24 @@ class Match:
 
     @property
     def strength(self) -> tuple[bool, bool, bool, bool, int, int]:
-        """Sorts the matches of one event: exact signs before broad ones and those before catch-alls, causes before
-        echoes, inner before outer."""
+        """Sort key for the matches of one event: exact signs before broad ones, both before catch-all entries; causes
+        before echoes; inner before outer exceptions."""
         entry = self.entry
         return (not self.weak, not entry.catch_all, not self.broad, entry.kind is Kind.CAUSE, -self.depth, self.weight)
 
 
 @dataclass(frozen=True, slots=True)
 class EventPatterns:
-    """An event with the patterns that its texts show: (pattern's number, depth in the chain, exception)."""
+    """An event with the patterns that match its texts, each as (index of the pattern, depth in the chain,
+    exception)."""
 
     event: Event
     hits: tuple[tuple[int, int, Raised | None], ...] = ()
 
 
 class Matcher:
-    """Finds the entries of events. `patterns_of` reads an event's texts, `matches` decides at the end of a run."""
+    """Finds the entries of events. Call `patterns_of` for each event while reading, and `matches` at the end of the
+    run."""
 
     def __init__(self, patterns: Patterns) -> None:
         self._patterns = patterns
@@ -86,7 +90,7 @@ class Matcher:
         self.ending_signs, self.document_signs = EndingSigns(vocabulary), DocumentSigns(vocabulary)
 
     def patterns_of(self, event: Event) -> EventPatterns:
-        """-> the event with every pattern that its texts show."""
+        """Returns the event with all patterns that match its texts."""
         if event.where is not Where.EXCEPTION:
             where = frozenset({"exit"}) if event.where is Where.EXIT else _OF_LINES
             return EventPatterns(event, tuple((index, 0, None) for index in self._patterns.found(event.text, where)))
@@ -101,30 +105,30 @@ class Matcher:
 
     @property
     def patterns(self) -> Patterns:
-        """The signs of all entries, by their numbers."""
+        """The signs of all entries, by index."""
         return self._patterns
 
     @property
     def extractors(self) -> Kinds:
-        """All kinds of extractors."""
+        """The kinds of extractors."""
         return self._patterns.extractors
 
     def prefilter(self, texts: Iterable[str], settled: frozenset[int]) -> dict[str, Seen]:
-        """-> what each text may show, except the facts in `settled`; those that show nothing are left out."""
+        """Returns what each text may match, except the facts in `settled`. Texts that match nothing are left out."""
         return self._patterns.prefilter.hints(texts, settled)
 
     def apart(self, shown: Sequence[Seen]) -> list[int]:
-        """-> the places of the lines that must be looked at one by one, of many that show this."""
+        """Returns the indexes of the lines that must be read one by one, out of many with these hints."""
         return self._patterns.prefilter.apart(shown)
 
     @property
     def line_signs(self) -> LineSigns:
-        """The signs of facts that lines are asked for."""
+        """The signs of facts that are searched in lines."""
         return self._patterns.prefilter.signs
 
     def shows_sign(self, text: str, pointed: Iterable[int]) -> bool:
-        """-> whether a bare line shows any sign at all, of those at which the prefilter points. Ranks print the same
-        lines, so the answers are kept."""
+        """Returns whether a line matches any of the signs that the prefilter proposes. Results are cached, because
+        ranks print the same lines."""
         shows = self._lines.get(text)
         if shows is None:
             if len(self._lines) >= _LINES_KEPT:
@@ -133,19 +137,20 @@ class Matcher:
         return shows
 
     def only_warns(self, event: Event) -> bool:
-        """-> whether the event's line by itself shows signs of warnings, and no other, of every entry that the event
-        names."""
+        """Returns whether the event's line alone, for every entry that matches the event, matches only signs of
+        warnings."""
         shown = [self._patterns.all[index] for index in self._patterns.found(event.line.text, _OF_LINES)]
         named = {self._patterns.all[index].entry.id for index, _, _ in self.patterns_of(event).hits}
         return all(pattern.sign.weak for pattern in shown) and named <= {pattern.entry.id for pattern in shown}
 
     def shows_whole_sign(self, event: Event) -> bool:
-        """-> whether the event's texts show a whole sign, and not only a part of one."""
+        """Returns whether the event's texts match a complete sign, not only a part of an `all` sign."""
         shown = {index for index, _, _ in self.patterns_of(event).hits}
         return any(shown.issuperset(self._patterns.all[index].group) for index in shown)
 
     def matches(self, found: EventPatterns, everywhere: set[int]) -> list[Match]:
-        """-> the entries that the event shows, strongest first; `everywhere` holds the patterns seen in the run."""
+        """Returns the entries that match the event, strongest first. `everywhere` has the patterns found anywhere in
+        the run."""
         best: dict[str, Match] = {}
         warned = self._is_warning(found.event)
         for index, depth, raised in found.hits:
@@ -156,7 +161,8 @@ class Matcher:
             broad = pattern.sign.broad or entry.catch_all
             score = WEAK if weak else CATCH_ALL if broad else EXACT if entry.kind is Kind.CAUSE else ECHO
             if found.event.source is EventSource.TITLE:
-                score = min(score, TITLE)  # A person's summary of an error that the log itself does not show.
+                # The text is a person's summary of an error that the log itself does not show.
+                score = min(score, TITLE)
             general = entry.general or (pattern.sign.broad and pattern.sign.where in _MESSAGES)
             text = raised.text if raised is not None else found.event.text
             weight = pattern.weight((frames_text(raised) if raised and pattern.sign.where == "frame" else text).lower())
@@ -169,22 +175,24 @@ class Matcher:
         return sorted(best.values(), key=lambda match: match.strength, reverse=True)
 
     def _is_warning(self, event: Event) -> bool:
-        """-> whether the line says that nothing ended: a warning of Python, or an exception that is met by a retry."""
-        alone = event.source is EventSource.EXCEPTION_LINE  # with no traceback above it
+        """Returns whether the line reports something that ended nothing: a Python warning, or an exception that is
+        retried."""
+        alone = event.source is EventSource.EXCEPTION_LINE  # without a traceback above it
         if (alone or event.where is Where.LINE) and self._warning.search(event.line.text if alone else event.text):
             return True
         of_line = alone or event.source in (EventSource.MATCHED_LINE, EventSource.QUOTED_ERROR)
         return of_line and bool(self._retry.search(event.line.text))
 
     def _with_spelling(self, match: Match, text: str) -> Match:
-        """-> the match; only near where the exception's name is misspelled: somebody retyped the text."""
+        """Returns the match, turned into a near match if the exception's name is misspelled. Then somebody retyped the
+        text."""
         typo = self._exception_names.misspelling(text[:_NAME_WITHIN])
         if typo is None or match.weak or match.broad:
             return match
         return replace(match, score=min(match.score, NEAR), near=Near(match.entry, 100.0, *typo, is_same=True))
 
     def near_match(self, event: Event) -> Match | None:
-        """-> the entry whose message is nearly that of the event: wrapped, escaped, mistyped, reworded, cut."""
+        """Returns the entry whose message is similar to the event's: wrapped, escaped, mistyped, reworded or cut."""
         for depth, raised in enumerate(event.chain):
             near = (
                 self._near.nearest(raised.message, kind=raised.type)
@@ -198,10 +206,10 @@ class Matcher:
 
 
 def _is_failed_lookup(chain: tuple[Raised, ...], depth: int) -> bool:
-    """-> whether an exception only answered a question (is the file there? the key?), and what was done then failed:
-    the next one of the chain was raised while this one was handled, and not by a `raise`. A program that ends for it
-    (SystemExit) did raise on purpose. Of a `raise` of several lines Python before 3.8 shows the last one, a part of the
-    message."""
+    """Returns whether an exception of a chain only answered a question (does the file exist? the key?), and the code
+    that handled it then failed. That is so if the next exception was raised while this one was handled, but not by a
+    `raise` statement. SystemExit does not count, because it is raised on purpose. Before Python 3.8, a traceback shows
+    the last line of a multi-line `raise`, which is part of the message."""
     if depth + 1 >= len(chain) or chain[depth].type not in _LOOKUP_ERRORS or not chain[depth + 1].implicit:
         return False
     then = chain[depth + 1]
@@ -213,6 +221,6 @@ def _is_failed_lookup(chain: tuple[Raised, ...], depth: int) -> bool:
 
 
 def frames_text(raised: Raised) -> str:
-    """-> the frames as signs with `in: frame` see them, and the exception below them."""
+    """Returns the text that signs with `search_in: frame` search: the frames and the exception below them."""
     lines = [f'File "{frame.file}", in {frame.function}\n  {frame.code}' for frame in raised.frames]
     return "\n".join([*lines, raised.text]) if lines else ""

@@ -1,4 +1,5 @@
-"""Misspelled names of exceptions: `torch.distributed.elastic.multiprocessiong.erroes.ChildFailedError`."""
+"""Recognizes misspelled names of exceptions, such as
+`torch.distributed.elastic.multiprocessiong.erroes.ChildFailedError`."""
 
 from __future__ import annotations
 
@@ -9,20 +10,20 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.patterns import Patterns
 
 _NAMED = lazy_regex(r"\b(?:[a-z_]\w*\.){2,}[A-Z]\w*(?:Error|Exception|Interrupt)\b")
-_MOST_TYPOS = 2  # letters of one part of a name
-_SHORTEST = 5  # letters of a part in which a typo differs from another name
+_MOST_TYPOS = 2  # wrong letters in one part of a name
+_SHORTEST = 5  # letters of a name's part; in a shorter one, a typo looks like another name
 
 
 class ExceptionNames:
-    """The dotted names of exceptions in the entries' examples; they are read when first needed."""
+    """The dotted names of exceptions in the entries' examples. They are read at the first use."""
 
     def __init__(self, patterns: Patterns) -> None:
         self._patterns = patterns
         self._known: dict[str, tuple[str, str] | None] = {}
 
     def misspelling(self, text: str) -> tuple[str, str] | None:
-        """-> of the first name in a text the misspelled parts, and their right spelling; None where it is not known to
-        be misspelled."""
+        """Returns the misspelled parts of the first exception name in a text, and their correct spelling. Returns None
+        if the name is not known to be misspelled."""
         found = _NAMED.search(text)
         if found is None:
             return None
@@ -51,13 +52,13 @@ class ExceptionNames:
         return {part for name in self._names for part in name}
 
     def _read(self) -> list[list[str]]:
-        """-> the parts of each name that the examples hold."""
+        """Returns the parts of each exception name in the examples."""
         entries = {pattern.entry.id: pattern.entry for pattern in self._patterns.all}
         texts = (text for entry in entries.values() for text in entry.messages())
         return [name.split(".") for name in sorted({found for text in texts for found in _NAMED.findall(text)})]
 
 
 def _is_typo(part: str, right: str) -> bool:
-    from rapidfuzz.distance import Levenshtein  # here, as few logs need it
+    from rapidfuzz.distance import Levenshtein  # imported here because few logs need it
 
     return Levenshtein.distance(part, right, score_cutoff=_MOST_TYPOS) <= _MOST_TYPOS

@@ -1,5 +1,5 @@
-"""Near matches: a message in, the entry whose message it is apart from wrapping, quoting, escapes, typos or a cut
-out."""
+"""Near matches: finds the entry whose message a text is, apart from line wrapping, quotes, escapes, typos or a missing
+part."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from torchtriage.matching import masking, patterns
 from torchtriage.matching.masking import mask
 from torchtriage.matching.patterns import Pattern, Patterns
 
-NEAR_ENOUGH = 92.0  # of 100; bench/near_matches.py measures what other values find and what they get wrong
-AHEAD = 3.0  # by so much the best entry must be nearer than the next one
-SHORTEST = 30  # characters; shorter messages are near to too much
+NEAR_ENOUGH = 92.0  # similarity from 0 to 100; bench/near_matches.py measures other values
+AHEAD = 3.0  # the best entry must be this much more similar than the next one
+SHORTEST = 30  # characters; shorter messages are similar to too many others
 LONGEST = 600  # characters of a message that are compared
-_LEAST_COVERED = 0.6  # of the entry's message; what was cut further can be anybody's
-_LONG_ENOUGH = 100  # characters; so much of a message is its own, whatever was cut off
+_LEAST_COVERED = 0.6  # share of the entry's message; a shorter piece may belong to another message
+_LONG_ENOUGH = 100  # characters; a piece this long identifies its message, however much was cut off
 _SHORTEST_PIECE = 14  # characters of a message that was cut inside a word
-_FEWEST_WORDS = 4  # that both have
-_MOST_COMPARED = 12  # messages that share the most words with the log's
-_LONGEST_DIFFERENCE = 60  # characters that are shown
+_FEWEST_WORDS = 4  # words that both messages contain
+_MOST_COMPARED = 12  # the messages that share the most words with the one in the log
+_LONGEST_DIFFERENCE = 60  # characters of a difference that are shown
 _TYPE = lazy_regex(r"^(?:\[[\w-]+\]: ?)*(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\s?: ?")
-# What every internal assertion says, so that it makes no two of them alike.
+# Text of every internal assertion; it does not make two of them similar.
 _ASSERTED = lazy_regex(r" ?INTERNAL ASSERT FAILED at [^\n]{0,300}(?:please report a bug to PyTorch\.?)?")
 _QUOTES = str.maketrans("“”‘’«»\u00a0", '""\'\'"" ')
 _WORD = lazy_regex(r"[^\W\d_]{3,}")
@@ -38,10 +38,10 @@ _ANYWHERE = frozenset({"any", "exception", "line"})
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """An entry that a message nearly shows: how near (of 100), what the log has and what the entry has in its place;
-    both are empty where only breaks, quotes and escapes differ. `broad`: only a broad sign of the entry shows then.
-    `is_same`: it is the entry's message for sure, as a sign of the entry shows apart from that, or the log was cut
-    inside of a word of it."""
+    """An entry whose message is similar to one in the log. `similarity` is from 0 to 100. `log` and `expected` are the
+    words in which they differ, empty if only line breaks, quotes and escapes do. `broad` is true if only a broad sign
+    of the entry matches then. `is_same` is true if it is certainly the entry's message: a sign matches after the text
+    is tidied, or the log was cut inside a word of the message."""
 
     entry: Entry
     similarity: float
@@ -58,17 +58,18 @@ class _Message(NamedTuple):
 
 
 class NearSigns:
-    """The messages of all entries, to be compared with one that shows no sign; they are read when first needed."""
+    """Compares a message that matches no sign with the messages of all entries. These are read at the first use."""
 
     def __init__(self, patterns: Patterns) -> None:
         self._patterns = patterns
-        # A run asks several times, and runs ask of the same messages.
+        # One run asks several times, and different runs have the same messages.
         self._compared = lru_cache(maxsize=1024)(self._compare)
 
     def nearest(self, text: str, threshold: float = NEAR_ENOUGH, kind: str = "") -> Near | None:
-        """-> the entry whose message `text` nearly is, else None; `kind`: the type of the exception that bears it."""
+        """Returns the entry whose message is most similar to `text`, if the similarity is at least `threshold`, else
+        None. `kind` is the type of the exception with this message."""
         plain = tidied(text)
-        # A chat breaks a line between words, a terminal at its edge.
+        # A chat breaks lines between words, a terminal at its right edge.
         for joined in (plain, tidied(text.replace("\n", ""))) if plain != text else ():
             if shown := self._shown(f"{kind}: {joined}" if kind else joined):
                 return Near(shown.entry, 100.0, broad=shown.sign.broad, is_same=True)
@@ -81,15 +82,18 @@ class NearSigns:
         return self._most_similar(query, words, threshold) or self._cut_message(query)
 
     def _most_similar(self, query: str, words: frozenset[str], threshold: float) -> Near | None:
-        """-> the entry of the nearest message, if it is near enough and no other entry's is about as near."""
-        from rapidfuzz import fuzz  # here, as few logs need it and it takes longer to load than most of them to read
+        """Returns the entry of the most similar message, if it is similar enough and no other entry's message is about
+        as similar."""
+        # imported here because few logs need it, and loading it takes longer than reading most logs
+        from rapidfuzz import fuzz
 
         best: dict[str, tuple[float, int, _Message]] = {}
         for message in self._candidates(words):
             if len(query) < min(_LEAST_COVERED * len(message.text), _LONG_ENOUGH):
                 continue
             similarity = fuzz.partial_ratio(query, message.text, score_cutoff=threshold - AHEAD)
-            found = similarity, len(words & message.words), message  # Of equally near ones that with the same words.
+            # of equally similar messages, the one that shares more words
+            found = similarity, len(words & message.words), message
             if similarity and found[:2] > best.get(message.entry.id, (0.0, 0, message))[:2]:
                 best[message.entry.id] = found
         ranked = sorted(best.values(), key=lambda found: -found[0])
@@ -103,9 +107,9 @@ class NearSigns:
         return Near(message.entry, similarity, *_difference(query, message.text), is_same=_is_cut(query, message.text))
 
     def _cut_message(self, query: str) -> Near | None:
-        """-> the entry of which alone a message holds `query`: the rest was cut off.
+        """Returns the entry with a message that contains `query`, if it is the only one. Then the rest was cut off.
 
-        Words that end where the piece ends make it no piece unless it is long: short messages stand inside others.
+        If the piece ends at the end of a word, it must be long, because other messages may contain a short message.
         """
         if len(query) < _SHORTEST_PIECE or " " not in query:
             return None
@@ -123,14 +127,14 @@ class NearSigns:
         return Near(message.entry, 100.0, *_difference(query, message.text), is_same=cut)
 
     def _shown(self, text: str) -> Pattern | None:
-        """-> the sign that the tidied text shows, the longest one."""
+        """Returns the sign that matches the tidied text; if there are several, the most specific one."""
         found = (self._patterns.all[index] for index in self._patterns.found(text, _ANYWHERE))
         own = [each for each in found if not (each.group or each.sign.weak or each.entry.catch_all)]
         lower = text.lower()
         return max(own, key=lambda pattern: (not pattern.sign.broad, pattern.weight(lower)), default=None)
 
     def _candidates(self, words: frozenset[str]) -> list[_Message]:
-        """-> the messages that share the most words, rare ones counting more."""
+        """Returns the messages that share the most words with the text. Rare words count more."""
         shared: dict[int, float] = defaultdict(float)
         for word in words:
             weight, holders = self._holders.get(word, (0.0, ()))
@@ -148,7 +152,7 @@ class NearSigns:
         return [message for message in messages if len(message.words) >= _FEWEST_WORDS]
 
     def _texts(self) -> list[list[str]]:
-        """-> [entry, message] for the texts of signs and the examples of all entries."""
+        """Returns [entry, message] for the texts of signs and the examples of all entries."""
         texts: dict[tuple[str, str], None] = {}
         for pattern in self._patterns.all:
             if pattern.sign.text and not (pattern.sign.weak or pattern.group or pattern.entry.catch_all):
@@ -161,12 +165,12 @@ class NearSigns:
 
     @cached_property
     def _all_texts(self) -> str:
-        """All messages in one text, a line each: most pieces are in none of them."""
+        """All messages in one text, one per line. One search in it shows that most pieces are in no message."""
         return "\n".join(message.text for message in self._messages)
 
     @cached_property
     def _holders(self) -> dict[str, tuple[float, list[int]]]:
-        """Of each word its weight, and the messages that hold it."""
+        """Maps each word to its weight and the indexes of the messages that contain it."""
         holders: dict[str, list[int]] = defaultdict(list)
         for number, message in enumerate(self._messages):
             for word in message.words:
@@ -174,7 +178,7 @@ class NearSigns:
         return {word: (log(len(self._messages) / len(those)), those) for word, those in holders.items()}
 
     def _own_line(self, entry: Entry, example: str) -> str:
-        """-> the line of an example that shows the entry by itself, else the last one."""
+        """Returns the line of an example that matches the entry on its own, or else the last line."""
         lines = [line for line in example.strip().split("\n") if line.strip()]
         for line in lines if len(lines) > 1 else ():
             shown = (self._patterns.all[index] for index in self._patterns.found(line, _ANYWHERE))
@@ -184,33 +188,35 @@ class NearSigns:
 
 
 def _whole_words(text: str, start: int, end: int) -> str:
-    """-> a part of a text, to the ends of the words that it cuts."""
+    """Returns a part of a text, extended to whole words."""
     behind = text.find(" ", end)
     return text[text.rfind(" ", 0, start + 1) + 1 : behind if behind >= 0 else len(text)]
 
 
 def _is_cut(query: str, message: str) -> bool:
-    """-> whether a piece of a message begins or ends inside a word of it."""
+    """Returns whether a piece of a message begins or ends inside a word."""
     before, found, behind = message.partition(query)
     joints = ([before[-1] + query[0]] if before else []) + ([query[-1] + behind[0]] if behind else [])
     return bool(found) and any(joint.isalnum() for joint in joints)
 
 
 def _counterexamples(entry: Entry) -> list[str]:
-    """-> the messages that are near to the entry's and mean something else."""
+    """Returns the messages of the entry's near misses."""
     lines = (line for example in entry.no_match_examples for line in example.split("\n"))
     return [text for text in map(comparable, lines) if len(text) >= SHORTEST]
 
 
 def _negates(words: frozenset[str], others: frozenset[str]) -> bool:
-    """-> whether the others negate one of these words: correctable here, uncorrectable there."""
+    """Returns whether `others` has a word of `words` with the prefix "un", such as uncorrectable for correctable."""
     return any(f"un{word}" in others for word in words - others)
 
 
 def tidied(text: str) -> str:
-    """-> a text without what chats and web pages put into it: line breaks, quote marks, HTML escapes, curly quotes."""
+    """Returns a text without the changes that chats and web pages make: line breaks, quote marks, HTML escapes, curly
+    quotes."""
     if "&" in text:
-        from html import unescape  # here, as few messages need it and its table of names takes long to load
+        # imported here because few messages need it and its table of names takes long to load
+        from html import unescape
 
         text = unescape(text)
     lines = (re.sub(r"^(?:\s*>)+ ?", "", line) for line in text.translate(_QUOTES).split("\n"))
@@ -218,12 +224,13 @@ def tidied(text: str) -> str:
 
 
 def comparable(text: str) -> str:
-    """-> a message in the form in which messages are compared: masked, without its exception's type, one line."""
+    """Returns a message in the form in which messages are compared: masked, on one line, without the exception's
+    type."""
     return _TYPE.sub("", " ".join(mask(_ASSERTED.sub("", text[: 2 * LONGEST])).split()))[:LONGEST]
 
 
 def _difference(query: str, message: str) -> tuple[str, str]:
-    """-> the words that only the log has, and those that only the entry has, in the part that both cover."""
+    """Returns the words that only the log has, and those that only the entry has, in the part that both contain."""
     from rapidfuzz import fuzz
     from rapidfuzz.distance import Levenshtein
 

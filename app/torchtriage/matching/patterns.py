@@ -1,7 +1,8 @@
-"""The signs of all entries: parsed, compiled and searched here. A knowledge base in; a text in, its patterns out.
+"""Parses and compiles the signs of all entries, and finds those that match a text.
 
-The path of a sign: `Pattern` (one regex of the entry's YAML, numbered by its index in `Patterns.all`) → `scan_pattern`
-(what Hyperscan compiles: a literal, mostly) → an id in a scanner → where it points: `required_literals`, then RE2.
+A sign becomes a `Pattern` (one regex of the entry's YAML, numbered by its index in `Patterns.all`). `scan_pattern`
+makes the form that Hyperscan compiles, usually a literal. Where Hyperscan finds it, `required_literals` and then RE2
+confirm the match.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ from torchtriage.reading.disk_cache import keep, read
 from torchtriage.reading.process_sections import HEADINGS
 from torchtriage.reading.scan import Scanner
 
-# Lines that matter whatever entries and extractors say, and what they open: a wide window or a narrow one. No anchor
-# begins with `^`, for beside others that do Hyperscan can lose its match.
+# Lines that are kept whatever entries and extractors need, and the size of the window that they open. No anchor begins
+# with `^`, because next to such patterns Hyperscan can miss matches of others.
 WIDE_ANCHORS = (r"Fatal Python error",)
-_KEPT = "lines-kept"  # the list of the others
-_ERRORS = "error-marks"  # the list of what lines hold that speak of an error; they open nothing
+_KEPT = "lines-kept"  # the vocabulary list of further lines to keep
+_ERRORS = "error-marks"  # the vocabulary list of words in error lines; they open no window
 
 T = TypeVar("T")
 _TEXTS_KEPT = 2048
 _LONGEST_KEPT = 1000  # characters of a text
-_NAMED = lazy_regex(r"\(\?P<\w+>")  # where a group with a name opens
+_NAMED = lazy_regex(r"\(\?P<\w+>")  # start of a named group
 _SINGLE_BYTES = re2.Options()
 _SINGLE_BYTES.encoding = re2.Options.Encoding.LATIN1
 
@@ -52,8 +53,8 @@ _QUIET.log_errors = False
 
 
 class Pattern(NamedTuple):
-    """One regex of one entry's sign. `group`: the numbers of all patterns of its `all:` sign, its own among them;
-    empty for a sign of its own. `case`: the place, among those of the entry, of the case whose sign it is."""
+    """One regex of one entry's sign. For a part of an `all` sign, `group` has the indexes of all its parts, including
+    this one. `case` is the index of the case whose sign it is."""
 
     entry: Entry
     sign: Sign
@@ -61,12 +62,13 @@ class Pattern(NamedTuple):
     case: int | None = None
 
     def weight(self, text: str) -> int:
-        """How specific the sign is: how many of its characters a text holds, in lower case, in which it is found."""
+        """Returns how specific the sign is: how many of its literal characters are in `text`, a lower-case text that it
+        matches."""
         return len(self.sign.text) if self.sign.text else letters_held(regex_of(self.sign), text)
 
 
 def parsed(knowledge: KnowledgeBase) -> list[Pattern]:
-    """-> the patterns of all entries; an `all:` sign has one for each of its parts."""
+    """Returns the patterns of all entries. An `all` sign has one pattern for each part."""
     patterns: list[Pattern] = []
     for entry in knowledge.entries.values():
         for sign, case in zip(entry.signs, entry.case_of_signs, strict=True):
@@ -76,10 +78,11 @@ def parsed(knowledge: KnowledgeBase) -> list[Pattern]:
 
 
 class Patterns:
-    """The patterns of one knowledge base, compiled once; thread-safe.
+    """The patterns of one knowledge base, compiled once. Thread-safe.
 
-    `all`: in the order of their numbers. `blocks` scans raw bytes, and its ids are its own: first the anchors, of which
-    those in `wide` open something long, then the signs that look at lines. `confirms` takes such an id.
+    `all` has the patterns in the order of their indexes. `blocks` scans raw bytes and has its own ids: first the
+    anchors (those in `wide` open a large window), then the signs that are searched in lines. `confirms` takes such an
+    id.
     """
 
     def __init__(self, knowledge: KnowledgeBase, cache: Path | None = None, extractors: Kinds = EXTRACTORS) -> None:
@@ -88,7 +91,7 @@ class Patterns:
         self.prefilter = Prefilter(self._pointed, LineSigns(knowledge.vocabulary), cache, extractors)
         self.line_forms = LineForms(knowledge.vocabulary, cache)
         self.all = parsed(knowledge)
-        # Exceptions are found by their form, so signs that look only there need no place in the raw scan.
+        # Extractors find exceptions, so signs that are searched only there are not in the raw scan.
         self._in_blocks = [index for index, pattern in enumerate(self.all) if pattern.sign.where in ("any", "line")]
         wide = [*WIDE_ANCHORS, *(anchor for kind in extractors for anchor in kind.wide_anchors)]
         kept = (item.loose for item in self.vocabulary.patterns(_KEPT))
@@ -101,7 +104,7 @@ class Patterns:
         self.latest = frozenset(range(len(wide) + len(narrow), len(anchors) - len(errors)))
         self.errors = frozenset(range(len(anchors) - len(errors), len(anchors)))
         signs = [regex_of(pattern.sign) for pattern in self.all]
-        # Scan patterns are made from signs by code: the compiled form depends on both.
+        # The compiled form depends on the signs and on the code that makes scan patterns from them.
         key = "\0".join([Path(literals.__file__).read_text(encoding="utf-8"), *anchors, *signs])
 
         def in_blocks() -> list[bytes]:
@@ -116,7 +119,8 @@ class Patterns:
         self._exact: dict[tuple[str, bool], re2._Regexp] = {}
 
     def cached(self, name: str, sources: Iterable[Path], make: Callable[[], list[T]]) -> list[T]:
-        """-> what `make`, whose code is in `sources`, makes of this knowledge base; from the cache if it is there."""
+        """Returns the cached result of `make` for this knowledge base, or calls it. `sources` are the files with its
+        code."""
         if self._cache is None:
             return make()
         digest = hashlib.sha256(self._digest.encode() + b"".join(path.read_bytes() for path in sources))
@@ -129,10 +133,10 @@ class Patterns:
         return made
 
     def confirms(self, index: int, line: bytes) -> bool:
-        """-> whether what the scan of a block pointed at, pattern `index` in a raw line, is really there."""
+        """Returns whether pattern `index`, which the scan of a block proposed, really matches the raw line."""
         if index < self._anchors:
             return True
-        line = line.replace(b'\\"', b'"')  # as JSON spells it
+        line = line.replace(b'\\"', b'"')  # in JSON, quotes are escaped
         sign = self.all[self._in_blocks[index - self._anchors]].sign
         if sign.text is not None:
             return sign.text.encode() in line
@@ -141,20 +145,20 @@ class Patterns:
         return has_required(text.lower(), required) and self._search(unanchored(regex_of(sign)), text)
 
     def _pointed(self, data: bytes) -> Found:
-        """-> the patterns that are looked for in lines, where the scan points at them."""
+        """Returns the patterns for lines that the scan proposes."""
         first = self._anchors
         return [(self._in_blocks[index - first], end) for index, end in self.blocks.ends(data)[0] if index >= first]
 
     def shows_one(self, text: str, pointed: Iterable[int]) -> bool:
-        """-> whether a text shows one of the patterns at which a scan pointed."""
+        """Returns whether a text matches one of the patterns that a scan proposed."""
         lower = text.lower()
         return any(
             has_required(lower, self._required[index]) and self._shows(self.all[index].sign, text) for index in pointed
         )
 
     def found(self, text: str, where: frozenset[str]) -> list[int]:
-        """-> the patterns that `text` shows, of those that look in one of `where`. Exit statuses and most messages come
-        again and again, so the answers are kept."""
+        """Returns the indexes of the patterns that match `text` and whose `search_in` is in `where`. Results are
+        cached, because exit statuses and most messages repeat."""
         found = self._found.get((text, where))
         if found is None:
             found = self._search_text(text, where)
@@ -193,7 +197,7 @@ class Patterns:
     def _search(self, pattern: str, text: str) -> bool:
         plain = text.isascii() and pattern.isascii()
         if (pattern, plain) not in self._exact:
-            # Of ASCII both encodings say the same, and a pattern of single bytes is compiled in half of the time.
+            # ASCII is the same in both encodings, and a pattern over single bytes compiles in half the time.
             self._exact[pattern, plain] = (
                 re2.compile(f"(?m){pattern}".encode(), _SINGLE_BYTES) if plain else re2.compile(f"(?m){pattern}")
             )
@@ -201,14 +205,14 @@ class Patterns:
 
 
 def regex_of(sign: Sign) -> str:
-    """-> the regex of a plain sign, without the names of its groups."""
+    """Returns the regex of a sign that is not an `all` sign, without group names."""
     if sign.regex is not None:
         return _NAMED.sub("(?:", sign.regex)
     return re.escape(sign.text or "").replace(r"\ ", " ")
 
 
 def refused_by_re2(pattern: str) -> str | None:
-    """-> why RE2 refuses a pattern, or None where it takes it."""
+    """Returns why RE2 rejects a pattern, or None if it accepts it."""
     try:
         re2.compile(f"(?m){pattern}", _QUIET)
     except re2.error as error:

@@ -1,7 +1,7 @@
-"""Looks at many lines at once: which extractors may read each of them, and which facts and entries it may show.
+"""Scans many lines at once to find which extractors, facts and entries may apply to each of them.
 
-A few scans over all of their texts, whatever their number; most lines show nothing, and go no further.
-Each match costs a call, and lines of progress have several: of lines that differ in digits only, one is scanned.
+A few scans cover the texts of all lines. Most lines match nothing and need no further step. Each match costs a function
+call, and progress lines have several matches. So of lines that differ only in digits, one is scanned.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.registry import EXTRACTORS, Kinds
 from torchtriage.reading.scan import Scanner
 
-Found = list[tuple[int, int]]  # patterns, with the places behind their matches, in the order of these
+Found = list[tuple[int, int]]  # (pattern, end of the match), in the order of the ends
 Scan = Callable[[bytes], Found]
 
 
 class Seen(NamedTuple):
-    """What one line may show. `begins`: which extractors may begin to read here, a bit each in their order; `facts`:
-    the numbers of the environment's signs; `pointed`: the entries' patterns that may be there; `sure`: the signs are;
-    `line_facts`: which facts the line may tell, a bit each in their order.
-    """
+    """What may apply to one line. `begins`: the extractors that may start here, as a bit mask in their order. `facts`:
+    the indexes of the environment's signs. `pointed`: the entries' patterns that may match. `sure`: whether the signs
+    surely match. `line_facts`: the line facts that may be read, as a bit mask in their order."""
 
     begins: int
     facts: tuple[int, ...]
@@ -37,12 +36,13 @@ class Seen(NamedTuple):
 
 NOTHING = Seen(0, (), ())
 _NONE: frozenset[int] = frozenset()
-_AT_ONCE = 16  # lines in which what nearly every line shows is looked for, and then in twice as many
+# lines in the first batch in which signs that nearly every line matches are searched; later batches double
+_AT_ONCE = 16
 
 
 class Prefilter:
-    """`pointed` scans bytes for what entries look for in lines, `signs` are those of facts; `cache` is a folder for the
-    compiled patterns."""
+    """`pointed` scans bytes for the entries' patterns for lines. `signs` are the signs of facts. Compiled patterns are
+    stored in the folder `cache`."""
 
     def __init__(
         self, pointed: Scan, signs: LineSigns, cache: Path | None = None, extractors: Kinds = EXTRACTORS
@@ -53,13 +53,14 @@ class Prefilter:
         self._alike, self._apart, self._common = _scans(every, tuple(signs.enough), cache)
         self._pointed = pointed
         self.signs = signs
-        self._begins = [bit for _, bit in words]  # of the patterns behind the signs, as those below
+        # the bits of the patterns that come after the signs; the same for the next list
+        self._begins = [bit for _, bit in words]
         self._tells = [0] * len(words) + [bit for _, bit in pointers]
         self._seen = lru_cache(maxsize=4096)(self._made_of)
 
     def hints(self, texts: Iterable[str], settled: frozenset[int] = _NONE) -> dict[str, Seen]:
-        """-> what each text may show; those that show nothing are left out. `settled`: the numbers of signs
-        of which enough is known; of others that nearly every line shows, the first lines are told that show them."""
+        """Returns what may apply to each text; texts without hints are left out. `settled` has the indexes of signs
+        that need not be found again. Signs that nearly every line matches are reported only for the first lines."""
         lines = list(dict.fromkeys(texts))
         data = "\n".join(["", *lines]).encode("utf-8", "replace")
         whole, forms = data.split(b"\n")[1:], data.translate(_ONE_DIGIT).split(b"\n")[1:]
@@ -81,7 +82,7 @@ class Prefilter:
         return seen
 
     def apart(self, shown: Sequence[Seen]) -> list[int]:
-        """-> the places of the lines that must be looked at one by one, of many that show this."""
+        """Returns the indexes of the lines that must be read one by one, out of many with these hints."""
         kinds = dict(zip(map(id, shown), shown, strict=True))
         wanted = {
             at
@@ -91,8 +92,8 @@ class Prefilter:
         return [place for place, at in enumerate(map(id, shown)) if at in wanted] if wanted else []
 
     def _made_of(self, found: frozenset[int]) -> Seen:
-        """-> what a line may show at which the scans point with these signs and words. Most lines of a log have the
-        same ones."""
+        """Returns the hints for a line in which the scans found these signs and words. Cached, because most lines of a
+        log have the same ones."""
         begins = line_facts = 0
         first = len(self.signs.all)
         for number in found:
@@ -103,25 +104,25 @@ class Prefilter:
         return Seen(begins, signs, (), self.signs.sure.issuperset(signs), line_facts) if found else NOTHING
 
     def _unsure(self, lines: list[str], forms: list[bytes], told: dict[bytes, Seen]) -> list[int]:
-        """-> the places of the lines whose signs RE2 decides on, and of those that are too long."""
+        """Returns the indexes of the lines whose signs need RE2 to decide, and of lines that are too long to scan."""
         unsure = {form for form, seen in told.items() if not seen.sure}
         if not unsure and max(map(len, lines), default=0) <= LONGEST:
             return []
         return [at for at, form in enumerate(forms) if form in unsure or (form in told and len(lines[at]) > LONGEST)]
 
     def _shown_alike(self, forms: list[bytes], settled: frozenset[int]) -> dict[bytes, frozenset[int]]:
-        """-> what each form of lines shows whatever its digits are; those that show nothing are left out."""
+        """Returns what each form of lines matches whatever its digits are. Forms that match nothing are left out."""
         found = _by_line(self._alike(b"\n".join([b"", *forms])), forms)
         return {forms[at]: frozenset(facts - settled) for at, facts in found.items()}
 
 
 _ONE_DIGIT = bytes.maketrans(b"123456789", b"000000000")
-_ANY_DIGIT = lazy_regex(r"0-9|\{\d+(?:,\d*)?\}|\(\*UTF8\)")  # of a pattern: what is met by any digit or by none
+_ANY_DIGIT = lazy_regex(r"0-9|\{\d+(?:,\d*)?\}|\(\*UTF8\)")  # parts of a pattern that match any digit, or none
 _DIGIT = lazy_regex(r"\d")
 
 
 def _first(scan: Scan, lines: list[bytes], enough: int) -> Iterator[int]:
-    """Yields the places of the first lines in which the scan finds something, not many more than are enough."""
+    """Yields the indexes of the first lines in which the scan finds something, and not many more than `enough`."""
     start, more = 0, _AT_ONCE
     while start < len(lines) and enough > 0:
         some = lines[start : start + more]
@@ -132,12 +133,12 @@ def _first(scan: Scan, lines: list[bytes], enough: int) -> Iterator[int]:
 
 
 def _by_line(found: Found, lines: Sequence[bytes]) -> dict[int, set[int]]:
-    """-> the patterns that were found in each line, by its place; `found` is in the order of the matches' ends, in the
-    lines with a line feed above each."""
+    """Returns the patterns found in each line, by the line's index. `found` is sorted by the ends of the matches; each
+    line has a line feed before it."""
     by_line: dict[int, set[int]] = {}
     if not found:
         return by_line
-    ends = list(accumulate(map((1).__add__, map(len, lines)), initial=1))[1:]  # behind the lines' line feeds
+    ends = list(accumulate(map((1).__add__, map(len, lines)), initial=1))[1:]  # ends of the lines
     at, end = -1, 0
     for index, place in found:
         if place >= end:
@@ -151,8 +152,8 @@ def _by_line(found: Found, lines: Sequence[bytes]) -> dict[int, set[int]]:
 
 @cache
 def _scans(patterns: tuple[str, ...], often: tuple[int, ...], cache: Path | None) -> tuple[Scan, Scan, dict[int, Scan]]:
-    """-> scans for the patterns that take all digits alike, for those that don't, and for each that nearly every line
-    shows. They are the same for all knowledge of one vocabulary."""
+    """Returns three scans: for the patterns that treat all digits alike, for the others, and for each pattern that
+    nearly every line matches. They depend only on the vocabulary."""
     every = dict(enumerate(patterns))
     common = {number: _scan({number: every.pop(number)}, cache) for number in often}
     apart = {number: pattern for number, pattern in every.items() if _DIGIT.search(_ANY_DIGIT.sub("", pattern))}
@@ -161,7 +162,7 @@ def _scans(patterns: tuple[str, ...], often: tuple[int, ...], cache: Path | None
 
 
 def _scan(patterns: dict[int, str], cache: Path | None) -> Scan:
-    """-> what finds patterns and tells their numbers."""
+    """Returns a scan for the patterns that reports their numbers."""
     numbers, told = list(patterns), list(patterns.values())
     key = "\0".join(["facts", *told]).encode()
     scanner = Scanner(lambda: [pattern.encode() for pattern in told], cache, key)

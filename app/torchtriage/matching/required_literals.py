@@ -1,4 +1,4 @@
-"""What every match of a regex holds: a regex in, literals out, or the simpler pattern that the scan looks for."""
+"""Derives from a regex the literals that every match contains, or a simpler pattern for the scan."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from torchtriage.lazy_regex import lazy_regex
 
 _ESCAPED_BY_JSON = frozenset(map(ord, '\n\t"\\'))
-_SHORTEST = 5  # characters; a shorter literal is in too many lines
-_RARE = 10  # characters; a longer literal is in hardly fewer lines
+_SHORTEST = 5  # characters; too many lines contain a shorter literal
+_RARE = 10  # characters; a longer literal is hardly rarer
 _BOUNDED = lazy_regex(r"(\[[^\]]+\]|(?<!\\)\.|\\[dwsDWS])\{(\d+),(\d+)\}")
 _LONG_REPEAT = 32
 _COMMON = lazy_regex(
@@ -23,15 +23,15 @@ _COMMON = lazy_regex(
 
 @lru_cache(maxsize=8192)  # the same signs are compiled for blocks and for texts
 def scan_pattern(pattern: str) -> str:
-    """-> a pattern for the scan that finds at least every line in which `pattern` (a regex) is found.
+    """Returns a pattern for the scan that finds at least every line in which the regex `pattern` is found.
 
-    Literals are what Hyperscan is fast at, so it is the longest one that the pattern demands, or one for each of its
-    alternatives. Where there is none it is the pattern itself, widened.
+    Hyperscan is fastest with literals. So the result is the longest literal that the pattern requires, or one for each
+    of its alternatives. If there is none, it is the pattern itself in a wider form.
     """
     try:
         tree = parser.parse(pattern)
     except re.error:
-        return _widened(pattern)  # RE2 has forms that Python does not know.
+        return _widened(pattern)  # RE2 has syntax that Python does not know
     literals = _best(list(tree))
     if literals and all(len(literal) >= _SHORTEST for literal in literals):
         flag = "(?i)" if tree.state.flags & re.IGNORECASE or "(?i" in pattern else ""
@@ -40,10 +40,10 @@ def scan_pattern(pattern: str) -> str:
 
 
 def required_literals(pattern: str) -> list[list[str]]:
-    """-> lists of literals in lower case: a text in which `pattern` is found holds one of each list. The longest first,
-    as they are missing most often; nothing where none is sure.
+    """Returns lists of lower-case literals. A text that matches `pattern` contains at least one literal of each list.
+    The lists with long literals come first, because these are missing most often. Empty if no literal is required.
 
-    Looking for them costs nothing beside compiling a regex, which most lines to which a scan points do not show.
+    Searching literals is much cheaper than compiling the regex, and most lines that the scan proposes do not match.
     """
     try:
         tree = parser.parse(pattern)
@@ -55,15 +55,15 @@ def required_literals(pattern: str) -> list[list[str]]:
 
 
 def letters_held(pattern: str, text: str) -> int:
-    """-> how many characters that a regex names one by one are in a text, in lower case, in which it is found: of
-    alternatives those of the longest that the text holds, of what may be left out those that are there. So a list of
-    words to choose from counts one of them."""
+    """Returns how many literal characters of a regex are in `text`, a lower-case text that matches it. Of alternatives,
+    the longest in the text counts; optional parts count if they are there. So a list of alternative words counts as one
+    of them."""
     return _held(_letters(pattern), text) or 0
 
 
 def has_required(text: str, required: list[list[str]]) -> bool:
-    """-> whether a text in lower case holds the `required_literals` of a pattern. It is asked of every pattern to which
-    a scan points, so it is written out: `any` and `all` take three times as long."""
+    """Returns whether a lower-case text contains the `required_literals` of a pattern. It is called for every pattern
+    that a scan proposes, so it uses loops: `any` and `all` take three times as long."""
     for either in required:
         for literal in either:
             if literal in text:
@@ -74,18 +74,18 @@ def has_required(text: str, required: list[list[str]]) -> bool:
 
 
 def unanchored(pattern: str) -> str:
-    """-> the pattern without `^`: in a raw line a prefix may precede the text."""
+    """Returns the pattern without `^`, because a raw line may have a prefix before the text."""
     return re.sub(r"(?<![\\\[])\^", "", pattern)
 
 
 def _best(tokens: list[tuple[Any, Any]]) -> list[str]:
-    """-> literals of which every match holds at least one; the longest there are, empty where there are none."""
+    """Returns literals of which every match contains at least one; the longest that exist, or empty."""
     return max(_sequence(tokens), key=_worth, default=[])
 
 
 def _sequence(tokens: list[tuple[Any, Any]]) -> Iterator[list[str]]:
-    """Yields, one after another, literals of which every match holds at least one."""
-    run: list[tuple[Any, Any]] = []  # the literals right before: each alternative behind them goes on from them
+    """Yields lists of literals. Every match contains at least one literal of each list."""
+    run: list[tuple[Any, Any]] = []  # the literals directly before, which are continued by each alternative after them
     for code, value in [*tokens, (None, None)]:
         if code is codes.LITERAL and value < 128 and value not in _ESCAPED_BY_JSON:
             run.append((code, value))
@@ -104,21 +104,21 @@ def _sequence(tokens: list[tuple[Any, Any]]) -> Iterator[list[str]]:
 
 
 class _Either(NamedTuple):
-    """Parts of a regex of which a match holds one; none of them, where it is `left_out`."""
+    """Alternative parts of a regex, of which a match contains one, or none if `left_out` is true."""
 
     parts: tuple[tuple[str | _Either, ...], ...]
     left_out: bool = False
 
 
-_Letters = tuple[str | _Either, ...]  # what a match holds, in its order: runs of letters, and parts to choose from
+_Letters = tuple[str | _Either, ...]  # what a match contains, in order: runs of letters, and alternatives
 
 
-@lru_cache(maxsize=8192)  # the same signs are found in many texts
+@lru_cache(maxsize=8192)  # the same signs match many texts
 def _letters(pattern: str) -> _Letters:
     try:
         return _letters_of(parser.parse(pattern))
     except re.error:
-        return ()  # RE2 has forms that Python does not know.
+        return ()  # RE2 has syntax that Python does not know
 
 
 def _letters_of(tokens: Iterable[tuple[Any, Any]]) -> _Letters:
@@ -141,7 +141,7 @@ def _letters_of(tokens: Iterable[tuple[Any, Any]]) -> _Letters:
 
 
 def _held(letters: _Letters, text: str) -> int | None:
-    """-> how many of the letters a text holds; None where one that must be there is not."""
+    """Returns how many of the letters a text contains, or None if a required one is missing."""
     count = 0
     for part in letters:
         if isinstance(part, str):
@@ -157,15 +157,16 @@ def _held(letters: _Letters, text: str) -> int | None:
 
 
 def _worth(literals: list[str]) -> tuple[bool, bool, int, int, int]:
-    """Hyperscan looks at the last letters of a literal: where these are many enough, few literals count more. What
-    is in many lines of a failed run is better than nothing."""
+    """Sort key for lists of literals. Hyperscan compares the last letters of a literal; if there are enough of these, a
+    short list is better. A literal that many lines of a failed run contain is better than none."""
     shortest = min(map(len, literals), default=0)
     common = any(_COMMON.fullmatch(literal) for literal in literals)
     return shortest >= _SHORTEST, not common, min(shortest, _RARE), -len(literals), shortest
 
 
 def _widened(pattern: str) -> str:
-    """-> the pattern unanchored, and long bounded repeats unbounded: they make compiling a hundred times slower."""
+    """Returns the pattern without anchors, and with long bounded repeats made unbounded, because they make compiling a
+    hundred times slower."""
 
     def unbounded(found: re.Match[str]) -> str:
         return found[0] if int(found[3]) <= _LONG_REPEAT else found[1] + "*+"[found[2] != "0"]

@@ -1,4 +1,4 @@
-"""Aligns a sign with a text, token by token: how far it matches, what is missing, what is there instead."""
+"""Aligns a sign with a text, token by token, to show how far it matches and what is missing or different."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from torchtriage.lazy_regex import lazy_regex
 
 _ATOM = lazy_regex(
     r"\\[pP]\{\w+\}|\\x\{?[0-9A-Fa-f]+\}?|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\\[]", re.S
-)  # an escape, a class, a character
+)  # an escape, a class or a character
 _REPEAT = lazy_regex(r"[*+?]\??|\{\d+(?:,\d*)?\}\??")
 _FLAGS = lazy_regex(r"\(\?[a-zA-Z]+\)")
 _PLAIN = lazy_regex(r"\\[^A-Za-z0-9]|[^\\\[\](){}.*+?^$|]")
 _ESCAPED = lazy_regex(r"\\(.)", re.S)
 _MOST_TOKENS = 60
-_GROUP_WEIGHT = 4  # characters; alternatives are worth about a word
-_INSTEAD = 40  # characters of the text that are shown where a token is missing, or before one that comes later
+_GROUP_WEIGHT = 4  # characters; a group of alternatives counts about as much as a word
+_INSTEAD = 40  # characters of the text that are shown in place of a missing token, or before one that comes later
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word or another part of a sign. `state`: matched, different (`instead` is there), found (further on in the
-    text, `instead` before it), missing."""
+    """A word or another part of a sign. `state` is matched, different (the text has `instead` there), found (later in
+    the text, after `instead`) or missing."""
 
     sign: str
     state: str
@@ -34,7 +34,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """A sign beside a text; `share` of its tokens, weighed by their length, are in the text in their order."""
+    """A sign next to a text. `share` is the part of its tokens, weighted by length, that the text contains in order."""
 
     tokens: tuple[Token, ...]
     share: float
@@ -45,7 +45,7 @@ class Alignment:
 
 
 def align(sign: Sign, text: str) -> Alignment:
-    """-> the best alignment of a plain sign, over its alternatives."""
+    """Returns the best alignment of a sign that is not an `all` sign, over its alternatives."""
     source = re.escape(sign.text) if sign.text is not None else sign.regex or ""
     flags = "".join(_FLAGS.findall(source))
     found = [_align(tokens, flags, text) for tokens in alternatives(_FLAGS.sub("", source)) if tokens]
@@ -57,7 +57,7 @@ def align(sign: Sign, text: str) -> Alignment:
 
 
 def alternatives(source: str) -> list[list[str]]:
-    """-> the tokens of each alternative at the top of a regex: words of plain characters, groups, classes."""
+    """Returns the tokens of each top-level alternative of a regex: words of plain characters, groups and classes."""
     found: list[list[str]] = [[]]
     word = ""
     for atom in _atoms(source):
@@ -78,7 +78,7 @@ def alternatives(source: str) -> list[list[str]]:
 
 
 def _atoms(source: str) -> list[str]:
-    """-> characters, escapes, classes and whole groups, each with its repeat."""
+    """Returns the characters, escapes, classes and whole groups of a regex, each with its repeat."""
     atoms: list[str] = []
     at = 0
     while at < len(source):
@@ -106,7 +106,8 @@ def _group_end(source: str, at: int) -> int:
 
 
 def _align(tokens: list[str], flags: str, text: str) -> Alignment:
-    """The longest run of tokens from the front is aligned first; what comes behind it is searched in the rest."""
+    """Aligns the longest possible run of tokens from the start, then searches the remaining tokens in the rest of the
+    text."""
     tokens = tokens[: _MOST_TOKENS - 1] + (["".join(tokens[_MOST_TOKENS - 1 :])] if len(tokens) >= _MOST_TOKENS else [])
     reach, at = 0, 0
     for count in range(1, len(tokens) + 1):
@@ -132,7 +133,7 @@ def _align(tokens: list[str], flags: str, text: str) -> Alignment:
 
 
 def _weight(token: str) -> int:
-    """-> the weight of a token: its characters; what may be absent or is left open weighs nothing."""
+    """Returns the number of characters of a token. Optional tokens and classes weigh nothing."""
     if token.endswith(("?", "*")) and not token.endswith(("\\?", "\\*")):
         return 0
     if token.startswith("("):
@@ -145,9 +146,9 @@ def _short(text: str) -> str:
 
 
 def _search(pattern: str, text: str, start: int) -> tuple[int, int] | None:
-    """-> where the first match at or behind `start` begins and ends, None where there is none."""
+    """Returns start and end of the first match at or after `start`, or None."""
     try:
         found = re2.compile(f"(?m){pattern}").search(text[start:])
     except re2.error:
-        return None  # A part of a regex need not be one.
+        return None  # part of a regex may not be a valid regex
     return (start + int(found.start()), start + int(found.end())) if found else None

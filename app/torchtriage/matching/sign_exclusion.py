@@ -1,4 +1,4 @@
-"""Whether a log can show a sign at all: a regex and the bytes of a log in, a no that is sure or a perhaps out."""
+"""Decides quickly whether a log cannot match a sign: from the words that a match of the sign requires."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterable
 
 from torchtriage.matching.required_literals import required_literals
 
-_WORD = re.compile(r"[a-z0-9_]{3,}")  # what no prefix, colour, line end or escape of JSON breaks
-_OVER = 200  # bytes of a piece that are looked at again with the next one
+_WORD = re.compile(r"[a-z0-9_]{3,}")  # words that no prefix, color, line break or JSON escape interrupts
+_OVER = 200  # bytes at the end of a piece that are searched again together with the next piece
 
 
 class SignWords:
-    """The words of a sign's required literals. They may stand anywhere in the log and in any order, so that it does not
-    matter how its lines are written. In a log that is encoded as a whole (base64) they are not found."""
+    """The words of a sign's required literals. They may be anywhere in the log and in any order, so the format of its
+    lines does not matter. A log that is encoded as a whole (base64) cannot be searched."""
 
     def __init__(self, regex: str) -> None:
         every = [[tuple(_WORD.findall(literal)) for literal in either] for either in required_literals(regex)]
-        # One without words says nothing of what is there.
+        # A list without words cannot exclude a log.
         self._every = [either for either in every if all(either)]
         self._words = {word: word.encode() for either in self._every for words in either for word in words}
 
     def may_show(self, pieces: Iterable[bytes]) -> bool:
-        """-> False where the log surely does not show the sign."""
+        """Returns False if the log surely does not match the sign, else True."""
         left, found, before = dict(self._words), set[str](), b""
         for piece in pieces:
             text = (before + piece).lower()
