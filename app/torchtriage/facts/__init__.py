@@ -1,4 +1,5 @@
-"""What a log says about the run itself: launcher, world size, hosts, versions, steps, phase, how it ended."""
+"""Extracts facts about the run from its lines: launcher, world size, hosts, versions, steps, phase, and how it
+ended."""
 
 from torchtriage.facts.collector import Environment
 

@@ -1,4 +1,4 @@
-"""Checkpoints that a run wrote: lines that speak of saving in, those that were written to their end out."""
+"""Finds the checkpoints that a run wrote completely, from the lines about saving."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from torchtriage.domain.vocabulary import VocabularyPattern
 from torchtriage.lazy_regex import lazy_regex
 
 NAME = "checkpoint messages"
-LIST = "checkpoint-messages"  # of the vocabulary: its patterns are named STARTED, WRITTEN or FAILED
+LIST = "checkpoint-messages"  # the vocabulary list; its patterns have the names STARTED, WRITTEN and FAILED
 STARTED, WRITTEN, FAILED = "started", "written", "failed"
-MOST = 5  # checkpoints told of a run, the newest
-# What a path says about the step: checkpoint-500, iter_0000500, global_step500, epoch=3-step=500.ckpt, checkpoint_6_4000.pt,
-# and a folder that is named by nothing else.
+MOST = 5  # the number of newest checkpoints that a verdict lists
+# Paths that contain the step: checkpoint-500, iter_0000500, global_step500, epoch=3-step=500.ckpt,
+# checkpoint_6_4000.pt, or a folder whose name is only the number.
 _STEP = lazy_regex(
     r"(?i)(?:(?:step|iter(?:ation)?)[-_=]?|(?:checkpoint|ckpt)[-_](?:\d{1,6}_)?)(\d{1,12})(?!\d|_\d)|[/\\](\d{1,12})$"
 )
@@ -28,7 +28,7 @@ _PATH_GROUP = lazy_regex(r"(?:\(\?:[^()]*)?\(\?P<path>.*$")
 
 
 class Message(NamedTuple):
-    """What a line says about a checkpoint: that saving started, that it was written, or that it could not be."""
+    """A line about a checkpoint: saving started, was completed, or failed."""
 
     kind: str
     path: str | None = None
@@ -36,7 +36,7 @@ class Message(NamedTuple):
 
 
 class Messages:
-    """The messages of training libraries and scripts, compiled once per knowledge base."""
+    """The messages of training libraries and scripts about checkpoints, compiled once per knowledge base."""
 
     def __init__(self, patterns: Iterable[VocabularyPattern]) -> None:
         self._patterns = tuple(patterns)
@@ -44,11 +44,12 @@ class Messages:
 
     @property
     def pointers(self) -> tuple[str, ...]:
-        """What precedes the path in each pattern: each character of a path would be a match of its own."""
+        """The part of each pattern before the path. The path is left out because each of its characters would be a
+        match of its own."""
         return tuple(dict.fromkeys(_PATH_GROUP.sub("", pattern.regex) for pattern in self._patterns))
 
     def read(self, text: str) -> Message | None:
-        """-> what a line says about a checkpoint; None where it says nothing."""
+        """Returns the message that a line contains, or None."""
         if not self._compiled:
             self._compiled = [(pattern.name or STARTED, re2.compile(pattern.regex)) for pattern in self._patterns]
         for kind, pattern in self._compiled:
@@ -62,16 +63,17 @@ class Messages:
 
 @dataclass(slots=True)
 class _Saving:
-    """One checkpoint as far as lines spoke of it."""
+    """One checkpoint, as known from the lines so far."""
 
     line: Line
     path: str | None
     step: int | None
     written: bool = False
-    writers: set[str] = field(default_factory=set)  # the streams that spoke of it
+    writers: set[str] = field(default_factory=set)  # the streams with lines about it
 
     def is_same(self, message: Message) -> bool:
-        """-> whether a message speaks of this checkpoint: several ranks and several files report one."""
+        """Returns whether a message is about this checkpoint. Several ranks report it, and it may have several
+        files."""
         if message.step is not None and self.step is not None:
             return message.step == self.step
         if message.path is None or self.path is None:
@@ -79,7 +81,7 @@ class _Saving:
         return self.path.endswith(message.path) or message.path.endswith(self.path)
 
     def add(self, line: Line, message: Message) -> None:
-        """Takes a further message on this checkpoint, which is later than those before."""
+        """Adds a later message about this checkpoint."""
         self.line, self.written = line, self.written or message.kind == WRITTEN
         self.writers.add(line.stream)
         self.path = self.path or message.path
@@ -89,11 +91,11 @@ class _Saving:
 def written(
     told: Sequence[tuple[Line, Message]], progress: Sequence[Position], failed_at: Position | None, failed_saving: bool
 ) -> tuple[Checkpoint, ...]:
-    """-> the newest checkpoints that were written to their end, the last one last.
+    """Returns the newest checkpoints that were written completely, the newest last.
 
-    `progress` holds the positions of lines of progress, in order, `failed_at` that of the root cause. Where a library says
-    only that it starts to save, what it does next shows that it could: progress, or the next checkpoint. Progress of
-    other ranks does not count where the run `failed_saving`.
+    `progress` has the sorted positions of progress lines; `failed_at` is the position of the root cause. Some libraries
+    report only the start of saving. Then later progress or the next checkpoint shows that it was completed. If saving
+    was what failed (`failed_saving`), progress of other ranks does not count.
     """
     savings: list[_Saving] = []
     for line, message in sorted(told, key=lambda one: one[0].position):
@@ -119,8 +121,9 @@ def written(
 
 
 def _spoken_of(savings: Sequence[_Saving], line: Line, message: Message) -> _Saving | None:
-    """-> the checkpoint that a message speaks of, where lines spoke of it before: the newest one, or, of a rank that comes
-    later than the others, one above the newest. Who spoke of a newer one and now of an older step began anew there."""
+    """Returns the known checkpoint that a message is about, or None if it is a new one. It is the newest, or the one
+    before it for a rank that is slower than the others. A rank that reported a newer checkpoint and now an older step
+    has started a new one."""
     for saving in reversed(savings):
         if saving.is_same(message):
             return saving
@@ -130,19 +133,20 @@ def _spoken_of(savings: Sequence[_Saving], line: Line, message: Message) -> _Sav
 
 
 def _went_on(progress: Sequence[Position], start: Position, end: Position | None) -> bool:
-    """-> whether there is progress behind one line and before another."""
+    """Returns whether there is progress after `start` and before `end`."""
     after = bisect_right(progress, start)
     return after < (len(progress) if end is None else bisect_left(progress, end))
 
 
 def _step(path: str) -> int | None:
-    """-> the step that a path names."""
+    """Returns the step in a path, or None."""
     found = [one or other for one, other in _STEP.findall(path)]
     return int(found[-1]) if found else None
 
 
 def _of_all_files(path: str, step: int | None) -> str:
-    """-> the part of a path that names the checkpoint: each rank may write a file of its own in a folder of the step."""
+    """Returns the part of a path that names the checkpoint. Each rank may write its own file into a folder of the
+    step."""
     for found in _STEP.finditer(path) if step is not None else ():
         if int(found[1] or found[2]) == step:
             return path[: found.end()] + re.split(r"[/\\]", path[found.end() :], maxsplit=1)[0]

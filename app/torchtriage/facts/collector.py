@@ -1,4 +1,4 @@
-"""Collects the facts of a run: every kept line in, launcher, world size, hosts, versions, progress and phases out."""
+"""Collects the facts of a run from every kept line: launcher, world size, hosts, versions, progress and phases."""
 
 from __future__ import annotations
 
@@ -25,22 +25,24 @@ from torchtriage.reading.prefixes.paths import FileOrigin, writer_of
 
 MOST_HOSTS = 4096
 _MOST_LASTING = 4096
-NEWEST = 2048  # values kept of one line fact: files of 1024 ranks, begun and written
-# Attempt, value, whether it was told before: of a value that hundreds of ranks tell, the first line and the newest are kept.
+NEWEST = 2048  # number of values kept of one line fact: enough for files of 1024 ranks, started and written
+# (attempt, value, whether it was seen before). Hundreds of ranks may print the same value; the first and the newest
+# line of it are kept.
 _ValueKey = tuple[int, Any, bool]
-_MOST_PROGRESS = 16  # newest lines of progress
-_MOST_EARLIER = 4096  # lines of progress of earlier attempts
+_MOST_PROGRESS = 16  # number of newest progress lines that are kept
+_MOST_EARLIER = 4096  # number of progress lines of earlier attempts that are kept
 
 
 @dataclass(slots=True)
 class Environment:
-    """Feed it every kept line, `note` the signs that lines show, and `sample` now and then; it never claims a line.
+    """Collects facts. Call `feed` with every kept line, `note` with the signs that lines match, and `sample` with
+    pieces of lines that are not kept. It never claims a line.
 
-    `progress` and `well` hold the positions of lines that show progress, and that say the run ended well; `wound_up` those
-    of lines that clean-up code prints after a failure as well; `joined` those of a passed barrier or a placed pod;
-    `refused` those of a server's answer to a request that it could not take, `serves` those in which one says that it
-    is up, `logging_errors` those in which a logger could not write. `step` is the last one of the file that came furthest. `exit_code` is the last status but 0 that a line
-    speaks of.
+    These hold positions of lines: `progress` shows progress, `well` says that the run ended well, `wound_up` is printed
+    by clean-up code (also after a failure), `joined` reports a passed barrier or a placed pod, `refused` is a server's
+    reply to a request that it could not accept, `serves` says that a server is up, `logging_errors` says that a logger
+    could not write. `step` is the last step of the file with the most progress. `exit_code` is the last nonzero status
+    in a line.
     """
 
     signs: LineSigns
@@ -48,11 +50,11 @@ class Environment:
     world_size: int | None = None
     exit_code: int | None = None
     hosts: dict[str, None] = field(default_factory=dict)
-    host_of: dict[int, str] = field(default_factory=dict)  # of a rank
-    executed_on: set[str] = field(default_factory=set)  # all hosts of the job, as its batch system tells
-    files: dict[int, FileOrigin] = field(default_factory=dict)  # of a run of several, by their number
+    host_of: dict[int, str] = field(default_factory=dict)  # rank → host
+    executed_on: set[str] = field(default_factory=set)  # all hosts of the job, from the batch system
+    files: dict[int, FileOrigin] = field(default_factory=dict)  # in a run of several files, by file number
     versions: dict[str, str] = field(default_factory=dict)
-    version_at: dict[str, Line] = field(default_factory=dict)  # the lines that tell them
+    version_at: dict[str, Line] = field(default_factory=dict)  # package → the line that prints its version
     span: Span = field(default_factory=Span)
     progress: list[Position] = field(default_factory=list)
     well: list[Position] = field(default_factory=list)
@@ -62,26 +64,27 @@ class Environment:
     serves: list[Position] = field(default_factory=list)
     logging_errors: list[Position] = field(default_factory=list)
     foreign: int = 0
-    on_gpus: int = 0  # foreign lines, of programs that use GPUs
+    on_gpus: int = 0  # number of foreign lines from programs that use GPUs
     of_field: int = 0
-    of_devices: int = 0  # of these the ones that speak of devices alone
-    around: int = 0  # lines that report no more than what stands around training
-    kinds: int = 0  # of words of this field, a bit each
+    of_devices: int = 0  # number of training lines that only mention devices
+    around: int = 0  # number of lines that only a batch system prints
+    kinds: int = 0  # kinds of words about training, as a bit mask
     values: dict[str, dict[_ValueKey, FactValue]] = field(
         default_factory=dict
-    )  # of each line fact the newest, by its name
-    told: KeptLines = field(default_factory=KeptLines)  # lines to be read where the run failed
-    spread: SpreadLines = field(default_factory=SpreadLines)  # lines of progress from the first to the last
-    host_steps: HostSteps = field(default_factory=HostSteps)  # the first lines of progress of each host
-    _progressed_of: dict[int, Line] = field(default_factory=dict)  # the last line of progress of each rank
-    _newest: deque[Line] = field(default_factory=lambda: deque(maxlen=_MOST_PROGRESS))  # of those of any rank
-    _earlier: list[Line] = field(default_factory=list)  # the same of attempts before
-    _bars: dict[str, str] = field(default_factory=dict)  # of each stream the last one, up to its count
+    )  # the newest values of each line fact, by name
+    told: KeptLines = field(default_factory=KeptLines)  # lines that are read if the run failed
+    spread: SpreadLines = field(default_factory=SpreadLines)  # progress lines from the start to the end of the run
+    host_steps: HostSteps = field(default_factory=HostSteps)  # the first progress lines of each host
+    _progressed_of: dict[int, Line] = field(default_factory=dict)  # rank → its last progress line
+    # the last progress lines of any rank
+    _newest: deque[Line] = field(default_factory=lambda: deque(maxlen=_MOST_PROGRESS))
+    _earlier: list[Line] = field(default_factory=list)  # the same for earlier attempts
+    _bars: dict[str, str] = field(default_factory=dict)  # stream → its last progress bar, up to the count
     _attempt: int = 0
     _steps: Steps = field(default_factory=Steps)
     _phases: Phases = field(default_factory=Phases)
     _bounds: Bounds = (None, None)
-    _lasting: dict[int, Told] = field(default_factory=dict)  # by their identity
+    _lasting: dict[int, Told] = field(default_factory=dict)  # values that need to be noted only once, by id()
     _heard: set[Bounds] = field(default_factory=lambda: {(None, None)})
 
     @property
@@ -90,44 +93,47 @@ class Environment:
 
     @property
     def progress_of(self) -> dict[int, Position]:
-        """Where the last progress of each rank stands that labels its lines."""
+        """Rank → position of its last progress line, for ranks that label their lines."""
         return {rank: line.position for rank, line in self._progressed_of.items()}
 
     @property
     def progress_lines(self) -> Iterator[Line]:
-        """The last lines of progress of the run, of each rank and each attempt."""
+        """The last progress lines of the run, of each rank and of each attempt."""
         known = (*self._earlier, *self._progressed_of.values(), *self._newest)
         yield from {(line.position, line.text): line for line in known}.values()
 
     @property
     def of_another_program(self) -> bool:
-        """Whether more lines have the forms of another program than speak of training, of which there are few."""
+        """Whether more lines have the form of another program's output than mention training, and few mention
+        training."""
         return self.of_field - (self.of_devices if self.on_gpus else 0) < min(self.foreign, ENOUGH_OF_FIELD)
 
     @property
     def settled(self) -> frozenset[int]:
-        """The numbers of the signs of which further lines would tell nothing more."""
+        """The indexes of the signs whose further matches would add nothing."""
         enough = self.of_field - self.of_devices >= ENOUGH_OF_FIELD
         known = self.signs.of_field if enough and self.surely_of_field else frozenset()
         return known | {self.signs.path} if "python" in self.versions else known
 
     @property
     def surely_of_field(self) -> bool:
-        """Whether a line speaks of what only training has, or lines have two kinds of words of a training loop."""
+        """Whether a line contains something that only training has, or lines contain two kinds of words about a
+        training loop."""
         return self.kinds.bit_count() > 1
 
     @property
     def torch_range(self) -> str | None:
-        """The torch versions that the log's forms leave open, as `>=2.3,<2.5`."""
+        """The torch versions that are consistent with the log's message forms, as `>=2.3,<2.5`."""
         by_python = versions.bounds_by_python(self.versions.get("python"))
         return versions.told(versions.narrowed([self._bounds, by_python])) or versions.told(self._bounds)
 
     def phase_at(self, position: Position) -> str | None:
-        """-> what the same file showed last that the run did, up to the line at `position`."""
+        """Returns the last phase that the same file showed up to the line at `position`."""
         return self._phases.at(position)
 
     def phase_before(self, event: Event) -> str | None:
-        """-> the same for what went wrong; else what its process showed last in other files, as stdout.log."""
+        """Returns the last phase that the file of an event showed before it, or else the last phase in other files of
+        its process, such as stdout.log."""
         phase, file = self.phase_at(event.line.position), event.line.position.file
         if phase is not None or file not in self.files:
             return phase
@@ -141,14 +147,14 @@ class Environment:
         return self._phases.last_of(others)
 
     def feed(self, lines: Sequence[Line]) -> None:
-        """Takes the times of many lines."""
+        """Adds the times of many lines."""
         self._steps.read()
         self.span.feed([line.time for line in lines if line.time is not None])
 
     def note(self, line: Line, signs: tuple[int, ...], claimed: bool) -> None:
-        """Takes what the text of a line tells, which shows the signs with these numbers.
+        """Adds the facts of a line that matches the signs with these indexes.
 
-        `claimed`: the line belongs to a traceback or a report, where `step = 5` is code and no progress.
+        `claimed` is true if the line belongs to a traceback or report. There, `step = 5` is code and not progress.
         """
         form, text = self.signs.form_of(signs), line.text[:LONGEST]
         told = self.signs.told_by(text, signs) if form.is_read else form.told
@@ -166,7 +172,7 @@ class Environment:
                 self._progressed_of[rank] = line
 
     def read(self, line: Line, bits: int) -> None:
-        """Takes what a line says about the line facts with these bits."""
+        """Adds the line facts in `bits` of a line."""
         for number, fact in enumerate(self.signs.line_facts):
             if not bits >> number & 1:
                 continue
@@ -176,7 +182,7 @@ class Environment:
                 self._tell(fact.name, FactValue(line, value))
 
     def _tell(self, name: str, told: FactValue) -> None:
-        """Takes a value of a line fact; those of lines that went by unkept come after those of lines below them."""
+        """Adds a value of a line fact. Values from lines that are not kept arrive after those of later lines."""
         known, attempt = self.values.setdefault(name, {}), told.line.attempt
         first, newest = (attempt, told.value, False), (attempt, told.value, True)
         before = known.setdefault(first, told)
@@ -192,7 +198,8 @@ class Environment:
             known[newest] = told
 
     def pass_by(self, lines: Sequence[Line], signs: Sequence[tuple[int, ...]]) -> None:
-        """Takes lines of one file that tell at most that the run goes on; `signs` has the numbers of those of each."""
+        """Adds lines of one file that show at most that the run continues. `signs` has the sign indexes of each
+        line."""
         counting: set[tuple[int, ...]] = set()
         for numbers, often in Counter(signs).items():
             form = self.signs.form_of(numbers)
@@ -202,13 +209,13 @@ class Environment:
             self.kinds |= form.told.kinds
             if form.counts:
                 counting.add(numbers)
-        if counting.issuperset(signs):  # as of most logs
+        if counting.issuperset(signs):  # true for most logs
             self._count(list(lines))
         elif counting:
             self._count([line for line, numbers in zip(lines, signs, strict=True) if numbers in counting])
 
     def _count(self, lines: list[Line]) -> None:
-        """Takes lines of progress."""
+        """Adds progress lines."""
         texts = "\n".join([line.text for line in lines])
         if progress.BAR in texts:
             lines = [line for line in lines if not self._drawn_again(line)]
@@ -231,7 +238,7 @@ class Environment:
             self._progressed_of |= {rank: line for rank, line in zip(ranks, lines, strict=True) if rank is not None}
 
     def _drawn_again(self, line: Line) -> bool:
-        """-> whether the line is the bar above, drawn again at the same step."""
+        """Returns whether the line is the previous progress bar, printed again at the same step."""
         bar = progress.bar(line.text)
         again = bar is not None and self._bars.get(line.stream) == bar
         if bar is not None:
@@ -239,7 +246,7 @@ class Environment:
         return again
 
     def _keep(self, lines: Sequence[Line]) -> None:
-        """Keeps the last of these lines of progress."""
+        """Keeps the last of these progress lines."""
         if lines[-1].attempt != self._attempt:
             if len(self._earlier) < _MOST_EARLIER:
                 self._earlier += [*self._progressed_of.values(), *self._newest]
@@ -248,20 +255,21 @@ class Environment:
 
     @property
     def last_progress_lines(self) -> dict[int, Line]:
-        """The last line of progress of each rank that a line names."""
+        """The last progress line of each rank that labels its lines."""
         return self._progressed_of
 
     def last_progress(self, rank: int) -> Position | None:
-        """-> where the last progress of a rank stands."""
+        """Returns the position of a rank's last progress line, or None."""
         line = self._progressed_of.get(rank)
         return line.position if line else None
 
     def label(self, signs: tuple[int, ...]) -> None:
-        """Takes what the start of a line tells, its label included: the form of a rank's label tells the version too."""
+        """Adds what the start of a line shows, with its label: the form of a rank's label depends on the torch
+        version."""
         self._narrow(self.signs.form_of(signs).told.bounds)
 
     def at(self, host: str, rank: int | None) -> None:
-        """Takes a host of the run, and which rank ran there; ignores what is no host name."""
+        """Adds a host of the run and the rank that ran on it. Ignores texts that are not host names."""
         if host_name(host) is None:
             return
         if host not in self.hosts and len(self.hosts) < MOST_HOSTS:
@@ -298,7 +306,8 @@ class Environment:
         self.on_gpus += told.on_gpus
 
     def _remember(self, told: Told) -> None:
-        """Ranks print the same lines. What repeating does not change is noted once."""
+        """Adds the facts of a line. Ranks print the same lines, so facts that a repetition does not change are added
+        only once."""
         anew = told.phase or told.exit_code or told.well or told.wound_up or told.joined or told.refused or told.serves
         if anew or told.logging_error or told.foreign:
             return
@@ -307,15 +316,15 @@ class Environment:
         self._lasting[id(told)] = told
 
     def started_by(self, launcher: str) -> None:
-        """Of several launchers the one that started the others counts."""
+        """Sets the launcher. If several launchers are found, the one that started the others is kept."""
         self.launcher = self.signs.launchers.outer(self.launcher, launcher)
 
     def with_launcher(self, launcher: str) -> Environment:
-        """-> the facts of a run that this launcher started too."""
+        """Returns the facts with this launcher, which also started the run."""
         return replace(self, launcher=self.signs.launchers.outer(self.launcher, launcher))
 
     def sample(self, position: Position, text: str) -> bool:
-        """-> whether a piece of the log that goes by unkept shows progress; `position` is that of its last line."""
+        """Returns whether a piece of the log that is not kept shows progress. `position` is that of its last line."""
         can, surely = progress.counts(progress.counting(text))
         shows = can and (surely or progress.progressed(text))
         if shows:
@@ -323,7 +332,7 @@ class Environment:
         return shows
 
     def moved(self, files: dict[int, int]) -> Environment:
-        """-> the facts with whole files moved in the order of the run: number of the file -> its new number."""
+        """Returns the facts with file numbers changed to the order of the run. `files` maps old numbers to new ones."""
 
         def to(position: Position) -> Position:
             return position._replace(file=files.get(position.file, position.file))
@@ -355,7 +364,8 @@ class Environment:
         )
 
     def begins_at(self, lines: Sequence[Line], said: Set[str]) -> list[int]:
-        """-> the places of the lines with which a launch begins; `said`: which words of such lines they hold."""
+        """Returns the indexes of the lines that start a launch. `said` has the words of such lines that these lines
+        contain."""
         words = [word for word in self.signs.launchers.start_words if word in said]
         places = {at for word in words for at, line in enumerate(lines) if word in line.text}
         return [at for at in sorted(places) if self.signs.launchers.begins(lines[at].text)]
@@ -366,7 +376,8 @@ class Environment:
             self._bounds = versions.narrowed([self._bounds, bounds])
 
     def _progressed(self, line: Line, phase: str | None = None) -> None:
-        """`phase`: what the line itself says that the run did, as in `saving checkpoint at iteration 100`."""
+        """Adds a progress line. `phase` is the phase that the line itself shows, as in `saving checkpoint at iteration
+        100`."""
         if self._drawn_again(line):
             return
         self._advance([line.position])
@@ -379,7 +390,7 @@ class Environment:
             self._phases.go_on(line)
 
     def _advance(self, positions: list[Position]) -> None:
-        """Takes the positions of lines of progress, which come in order, except samples."""
+        """Adds the positions of progress lines. They are sorted, except for samples."""
         last = self.progress[-1] if self.progress else START
         self.progress += compress(positions, map(ne, positions, [last, *positions]))
         if positions[0] < last:

@@ -1,4 +1,4 @@
-"""The patterns that identify a text as a program's source or a manual, not as a program's output."""
+"""The patterns that show that a text is source code or a manual instead of a program's output."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from torchtriage.domain.vocabulary import Vocabulary
 
 
 class DocumentSigns:
-    """The regexes, each compiled when it is first asked for."""
+    """The regexes. Each is compiled at its first use."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
 
     @cached_property
     def frame(self) -> re.Pattern[str]:
-        """A line that only a program's source has: an import, a definition."""
+        """A line that only source code has, such as an import or a definition."""
         return self._named("source-code", "frame")
 
     @cached_property
     def statement(self) -> re.Pattern[str]:
-        """A statement, in which the words of an error may stand that was never raised."""
+        """A statement. It may contain the words of an error that was never raised."""
         return self._named("source-code", "statement")
 
     @cached_property
@@ -31,17 +31,17 @@ class DocumentSigns:
 
     @cached_property
     def prose(self) -> re.Pattern[str]:
-        """What a manual says around an error that it quotes."""
+        """Words of a manual around an error that it quotes."""
         return self._named("documentation-words", "prose")
 
     @cached_property
     def history(self) -> re.Pattern[str]:
-        """A line of a list of changes, which names errors that were fixed."""
+        """A line of a change log, which lists errors that were fixed."""
         return self._named("documentation-words", "history")
 
     @cached_property
     def harmless_alarms(self) -> re.Pattern[str]:
-        """Words of failure in a paste that report none."""
+        """Words about failures in a pasted text that do not report a failure."""
         return re.compile(self._vocabulary.regex("alarms-harmless"))
 
     def _named(self, listed: str, name: str) -> re.Pattern[str]:

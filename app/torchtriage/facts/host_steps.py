@@ -1,4 +1,4 @@
-"""When hosts logged which step: lines of progress in, the time of each step on each host out."""
+"""Collects the time at which each host logged each step."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from torchtriage.facts import progress
 
 _OF_EACH = 64  # first lines kept of one rank or host in one file
 _MOST = 4096  # lines kept of a run
-_FEW = 16  # lines; so many of which none is kept show that a file tells nothing more
+_FEW = 16  # if none of so many lines is kept, the rest of the file adds nothing
 
 
-Step = tuple[int, str | None, int | None]  # attempt, epoch, step
+Step = tuple[int, str | None, int | None]  # (attempt, epoch, step)
 StepTimes = dict[Step, str]
-_Writer = tuple[int, str | None, int | None]  # file, host, rank
+_Writer = tuple[int, str | None, int | None]  # (file, host, rank)
 
 
 @dataclass(slots=True)
 class HostSteps:
-    """Feed it lines of progress, those of one file together; it keeps the first ones with a time."""
+    """Call `add` with progress lines, one file at a time. Keeps the first lines that have a time."""
 
     lines: list[Line] = field(default_factory=list)
     _kept: dict[_Writer, int] = field(default_factory=dict)
-    _read: int = -1  # the file of which no more lines are looked at
+    _read: int = -1  # the file of which no more lines are read
 
     def add(self, lines: Sequence[Line]) -> None:
-        """Takes lines of progress of one file."""
+        """Adds progress lines of one file."""
         file = lines[0].position.file
         if file == self._read or len(self.lines) >= _MOST:
             return
@@ -44,9 +44,10 @@ class HostSteps:
             self._read = file
 
     def times(self, host_of: Mapping[int, str]) -> dict[str, StepTimes]:
-        """-> the time at which each host logged each step first, where several hosts did. `host_of`: of a rank."""
+        """Returns, for each host, the time at which it first logged each step. Empty unless several hosts did.
+        `host_of` maps ranks to hosts."""
         if not host_of and not any(line.host for line in self.lines):
-            return {}  # as of most logs, which name no host
+            return {}  # true for most logs, which name no host
         by_host: dict[str, dict[_Writer, list[Line]]] = {}
         for line in self.lines:
             host = host_of_line(line, host_of)
@@ -55,12 +56,12 @@ class HostSteps:
                 by_host.setdefault(host, {}).setdefault(writer, []).append(line)
         if len(by_host) < 2:
             return {}
-        # One rank speaks for its host: the one that logged the most.
+        # One rank represents its host: the one with the most lines.
         return {host: _times(max(writers.values(), key=len)) for host, writers in by_host.items()}
 
 
 def _times(lines: Sequence[Line]) -> StepTimes:
-    """-> when each step was logged first."""
+    """Returns the time at which each step was first logged."""
     found: StepTimes = {}
     for line in lines:
         text = progress.newest(line.text)
@@ -76,7 +77,7 @@ def _rank(line: Line) -> int | None:
 
 
 def host_of_line(line: Line, host_of: Mapping[int, str]) -> str | None:
-    """-> the host whose clock dated a line of the program, where that is known. `host_of`: of a rank."""
+    """Returns the host whose clock gave the time of a line, or None if unknown. `host_of` maps ranks to hosts."""
     if line.host is not None:
         return host_name(line.host)
     rank = _rank(line)
@@ -84,7 +85,7 @@ def host_of_line(line: Line, host_of: Mapping[int, str]) -> str | None:
 
 
 def spans(lines: Iterable[Line], host_of: Mapping[int, str]) -> dict[str, tuple[str, str]]:
-    """-> the first and the last time of these lines on each host."""
+    """Returns the first and last time of these lines on each host."""
     found: dict[str, tuple[str, str]] = {}
     for line in lines:
         host = host_of_line(line, host_of)

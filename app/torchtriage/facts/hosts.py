@@ -1,4 +1,4 @@
-"""The hosts of a run and which rank ran where, as schedulers, launchers and NCCL print them: texts in, facts out."""
+"""Extracts the hosts of a run, and which rank ran on which, as schedulers, launchers and NCCL print them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _LISTED = Sign(
     r"(?:\b(?:SLURM_(?:JOB_|STEP_)?NODELIST|SLURMD_NODENAME|NodeList|BatchHost)\s?[=:]\s?['\"]?|\*\*\* (?:JOB|STEP) \S{1,40} ON "
     rf"|^srun: error: (?=\S{{1,400}}: tasks? \d))({LIST})"
 )
-# A report's field · gpu-7:41:41 [0] NCCL INFO
+# A field of a report · gpu-7:41:41 [0] NCCL INFO
 _SINGLE = Sign(r"^\s+host\s{2,}: ([\w.-]+)|^([A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL |\bslurmstepd-([\w.-]+): error: ")
 _TASKS = Sign(r"^srun: error: ([\w.-]+): tasks? ([\d,-]+):")
 _COMM = Sign(r"^([A-Za-z][\w.-]*):\d+:\d+ \[\d+\] NCCL INFO .{0,120}\brank (\d{1,6}) n[Rr]anks \d+")
-# What a batch system other than Slurm says of the whole job: LSF's report, a host a line; PBS; Grid Engine's mail;
-# SageMaker of each host
+# Messages of batch systems other than Slurm about the whole job: LSF's report with one host per line; PBS; Grid
+# Engine's mail; SageMaker
 _EXECUTED = Sign(
     r"^(?:Job was executed on host\(s\) <(?:\d+\*)?| {10,}<\d+\*)([\w.-]+)>|^\s*(?:exec_host\s*=|Exec host:)\s*((?:[\w.-]+/[\d*]+\+?)+)"
     r"|^\s*Execution host: ([\w.-]+)$|^ Host {2,}= ([\w.-]+)$|(?:\"current_host\": ?\"|\bSM_CURRENT_HOST=)(algo-\d+)"
@@ -25,7 +25,7 @@ _NOBODY = frozenset({"localhost", "None", "null", "n", "N"})
 
 
 def named(text: str, shown: Shown) -> tuple[str, ...]:
-    """-> the hosts of the run that a line names."""
+    """Returns the hosts of the run that a line names."""
     told: list[str] = []
     if _LISTED in shown:
         told += [name for found in _LISTED.regex.finditer(text) for name in hosts(found[1])]
@@ -35,7 +35,7 @@ def named(text: str, shown: Shown) -> tuple[str, ...]:
 
 
 def executed(text: str, shown: Shown) -> tuple[str, ...]:
-    """-> the hosts on which a batch system says that the job ran, and no other."""
+    """Returns the hosts on which, according to a batch system, the whole job ran."""
     found = _EXECUTED.regex.search(text) if _EXECUTED in shown else None
     if found is None:
         return ()
@@ -45,7 +45,7 @@ def executed(text: str, shown: Shown) -> tuple[str, ...]:
 
 
 def placed(text: str, shown: Shown) -> tuple[tuple[int, str], ...]:
-    """-> (rank, host) for each rank whose host a line tells."""
+    """Returns (rank, host) for each rank whose host a line shows."""
     if _TASKS in shown and (tasks := _TASKS.regex.search(text)):
         return tuple((rank, tasks[1]) for rank in numbers(tasks[2]))
     if _COMM in shown and (comm := _COMM.regex.search(text)):

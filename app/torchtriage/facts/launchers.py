@@ -1,4 +1,4 @@
-"""How a run was launched: where a launch begins, its launcher, its workers and their exit status. Texts in, facts out."""
+"""Recognizes how a run was launched: where a launch starts, its launcher, number of workers and exit status."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ EXIT = Sign(
     r"|\bexit[_ ]?code['\"]?\s?[:=]\s?['\"]?(-?\d{1,3})\b|returned non-zero exit status (\d{1,3})\b|returned? (?:code|status) ?[:=] ?(-?\d{1,3})\b"
 )
 SIGNS = (WORLD, EXIT)
-_LONGEST_START = 400  # characters of a line with which a launch begins
+_LONGEST_START = 400  # characters of a line that starts a launch
 
 
 class LauncherSigns:
-    """By what words each launcher is known, the outer ones, which a person typed, before those that they use; and how
-    a launch begins and ends. `start_words`: of these each line that begins a launch holds one. `frames` finds the
-    files of launchers' own code, `commands` start the workers of a host, with `exceptions` (the ends of their names) a
-    launch is over."""
+    """The words by which launchers are recognized, and the lines with which a launch starts and ends. Outer launchers,
+    which a person types, come before those that they use. Each line that starts a launch contains one of `start_words`.
+    `frames` matches the files of launchers' own code. `commands` start the workers of a host. A launch is over after
+    one of `exceptions` (ends of their names)."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.start_words = vocabulary.words("launch-start-words")
@@ -37,29 +37,29 @@ class LauncherSigns:
         self._order = {name: place for place, name in enumerate(self.by_name)}
 
     def begins(self, text: str) -> bool:
-        """-> whether a launch begins with this line."""
+        """Returns whether a launch starts with this line."""
         return bool(self._begins.search(text[:_LONGEST_START]))
 
     def begins_anew(self, text: str) -> bool:
-        """-> whether a launch begins with this line even where the one above is not seen to end."""
+        """Returns whether a new launch starts with this line even if the previous one did not visibly end."""
         return bool(self._begins_anew.search(text[:_LONGEST_START]))
 
     def outermost(self, shown: Shown) -> str | None:
-        """-> the outermost launcher that a line shows."""
+        """Returns the outermost launcher that a line shows, or None."""
         return next((name for name, sign in self.by_name.items() if sign in shown), None)
 
     def outer(self, first: str | None, second: str | None) -> str | None:
-        """-> of two launchers the one that starts the other."""
+        """Returns the launcher that starts the other one."""
         return min((name for name in (first, second) if name), key=self._order.__getitem__, default=None)
 
 
 def world_size(text: str, shown: Shown) -> int | None:
-    """-> the number of workers that a line tells."""
+    """Returns the number of workers in a line, or None."""
     found = WORLD.regex.search(text) if WORLD in shown else None
     return int(next(part for part in found.groups() if part)) or None if found else None
 
 
 def exit_code(text: str, shown: Shown) -> int | None:
-    """-> the exit status that a line speaks of, where it is not 0."""
+    """Returns the exit status in a line if it is not 0, else None."""
     found = EXIT.regex.search(text) if EXIT in shown else None
     return int(next(part for part in found.groups() if part)) or None if found else None

@@ -1,4 +1,4 @@
-"""What one line's text says about a run, wherever it stands: text and the signs that it shows in, facts out."""
+"""Extracts facts from the text of single lines, given the signs that match it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from torchtriage.facts.registry import line_facts
 from torchtriage.facts.sign import Shown, Sign, sign_of, signs_by_name
 from torchtriage.facts.versions import Bounds, VersionSigns
 
-ENOUGH_OF_FIELD = 10  # lines that speak of training: a log with so many is of this field, whatever else is in it
-LONGEST = 2000  # characters of a text that are looked at
+ENOUGH_OF_FIELD = 10  # lines; a log with this many lines about training is a training log, whatever else is in it
+LONGEST = 2000  # characters of a text that are read
 _START = 80  # characters
-# Several signs: where RE2's automaton of one outgrows its memory, each search says so on stderr and takes many times as
-# long.
+# Several signs instead of one: if RE2's automaton outgrows its memory, each search prints a warning and is many times
+# slower.
 _OTHER_PROGRAMS = ("languages", "builds", "servers", "machines", "services", "simulations")
 
 
 class Told(NamedTuple):
-    """What one line's text tells, wherever it stands."""
+    """The facts of one line's text. They do not depend on its place in the log."""
 
     launcher: str | None = None
     world_size: int | None = None
@@ -37,20 +37,20 @@ class Told(NamedTuple):
     serves: bool = False
     logging_error: bool = False
     foreign: bool = False
-    on_gpus: bool = False  # foreign, and of a program that uses GPUs
+    on_gpus: bool = False  # a line of another program that uses GPUs
     of_field: bool = False
-    of_devices: bool = False  # of the field by words of devices alone
-    around: bool = False  # and no more
-    kinds: int = 0  # a bit for each kind of word of this field
+    of_devices: bool = False  # mentions training only by words for devices
+    around: bool = False  # mentions only the batch system
+    kinds: int = 0  # kinds of words about training, as a bit mask
     hosts: tuple[str, ...] = ()
-    placed: tuple[tuple[int, str], ...] = ()  # ranks and their hosts
+    placed: tuple[tuple[int, str], ...] = ()  # (rank, host)
     executed: tuple[str, ...] = ()  # hosts on which a batch system ran the job
 
 
 class Form(NamedTuple):
-    """What lines that show the same signs have in common. `told`: what they tell whatever else is in them, where
-    `is_read` is False that is all; `says_more`: it is more than that the line is of this field. `counts`: they can show
-    progress, `surely`: whatever else is in them. `passes`: they tell at most that the run goes on."""
+    """The common properties of lines that match the same signs. `told`: the facts that follow from the signs alone; if
+    `is_read` is false, there are no others. `says_more`: the facts are more than that this is a training log. `counts`:
+    the lines may show progress; `surely`: they do. `passes`: they show at most that the run continues."""
 
     shown: Shown
     told: Told
@@ -62,18 +62,18 @@ class Form(NamedTuple):
 
 
 def start(line: Line) -> str:
-    """-> the start of a line with its label, where the form of both tells the version; else nothing."""
+    """Returns the start of a line with its label if the two forms show the torch version, else an empty string."""
     told = line.text[:1] in ("T", "[") or "Error: " in line.text or line.raw[:2] == "[2"
     if not told or line.raw.lstrip()[:1] != "[":
         return ""
     label, _, behind = line.raw[:_START].partition("]")
-    numbered = label[:5] == "[rank" and label[5:].isdecimal()  # Ranks print the same behind it.
+    numbered = label[:5] == "[rank" and label[5:].isdecimal()  # the text after it is the same on all ranks
     return f"[rank0]{behind}" if numbered else line.raw[:_START]
 
 
 class LineSigns:
-    """The signs that lines are asked for, in their order, which numbers them, and what lines that show some tell. Made
-    once for a vocabulary; thread-safe."""
+    """The signs that are searched in lines, with their indexes, and the facts that follow from them. Created once per
+    vocabulary. Thread-safe."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         def listed(name: str) -> Sign:
@@ -102,32 +102,32 @@ class LineSigns:
             *self.launchers.by_name.values(), *launchers.SIGNS, *self.versions.all, *progress.SIGNS, *of_course, *hosts.SIGNS,
             *self.other_programs, *of_field,
         )  # fmt: skip
-        # Most lines of most logs show one of these, and once enough lines did, the others need not be looked at.
+        # Most lines of most logs match one of these. After enough matches, they need not be searched any more.
         self.of_field = frozenset(map(self.all.index, of_field))
         self.path = self.all.index(versions.PATH)
-        # Lines with these signs that tell all that they can.
+        # After this many lines, further matches of these signs add nothing.
         self.enough = {
             self.all.index(self.training): ENOUGH_OF_FIELD,
             self.all.index(self.devices): ENOUGH_OF_FIELD,
             self.path: 1,
         }
         self.sure = frozenset(number for number, sign in enumerate(self.all) if sign.is_pointed_at)
-        # Of these the text around them says more.
+        # For these signs, the text around them must be read too.
         self._read = frozenset((*launchers.SIGNS, *self.versions.printed_signs, *self.other_programs, *hosts.SIGNS))
         self._certain = 0b11 << len(self.hints)  # as much as two kinds of hints
-        # Most lines of a log show the same signs, and ranks print the same lines.
+        # Most lines of a log match the same signs, and ranks print the same lines.
         self.form_of = lru_cache(maxsize=1024)(self._form_of)
         self.told_by = lru_cache(maxsize=4096)(self._told_by)
 
     def shown_by(self, text: str, pointed: tuple[int, ...]) -> tuple[int, ...]:
-        """-> the numbers of the signs that a text shows, of those at which a scan with their pointers points."""
+        """Returns the indexes of the signs that match a text, out of those that a scan for their pointers proposed."""
         whole = len(text) <= LONGEST
         if whole and self.sure.issuperset(pointed):
             return pointed
         return tuple(at for at in pointed if (whole and at in self.sure) or self.all[at].shows(text[:LONGEST]))
 
     def _form_of(self, numbers: tuple[int, ...]) -> Form:
-        """-> the form of the lines that show these signs."""
+        """Returns the common properties of lines that match these signs."""
         shown = frozenset(self.all[number] for number in numbers)
         by_words = self.training in shown or not shown.isdisjoint(self.hints)
         of_field = by_words or self.devices in shown
@@ -156,13 +156,14 @@ class LineSigns:
         return Form(shown, told, is_read, says_more, counts, surely, not says_more and counts is surely)
 
     def _told_by(self, text: str, numbers: tuple[int, ...]) -> Told:
-        """-> what the text of a line tells, which shows these signs."""
+        """Returns the facts of a text that matches these signs."""
         shown, told, *_ = self.form_of(numbers)
         if self.gpu_programs in shown and self.gpu_programs.regex.search(text):
             return Told(foreign=True, on_gpus=True)
         foreign = any(sign in shown and sign.regex.search(text) for sign in self.other_programs)
         if foreign and shown.isdisjoint((self.training, self.devices)):
-            told = told._replace(of_field=False, around=False, kinds=0)  # Its words of training mean something else.
+            # the words about training mean something else in this line
+            told = told._replace(of_field=False, around=False, kinds=0)
         return told._replace(
             world_size=launchers.world_size(text, shown),
             exit_code=launchers.exit_code(text, shown),

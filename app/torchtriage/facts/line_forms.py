@@ -1,7 +1,7 @@
-"""What single lines say about a run, in the forms that the vocabulary's lists `line-facts-…` spell: lines in, values out.
+"""Reads values from lines in the forms of the vocabulary lists `line-facts-…`.
 
-While a log is read, lines at which a pointer points are only kept; they are read once a failure is known. Forms that
-are about the moment read lines of progress, which are kept anyway, and have no pointers.
+While a log is read, lines that a pointer finds are only kept; they are read after a failure was found. Forms about the
+moment of failure read progress lines, which are kept anyway, so these forms have no pointers.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.scan import Scanner
 
 NAME = "line values"
-LISTS = "line-facts-"  # what the names of the lists begin with
-MOMENT, PROCESS = "moment", "process"  # what a form says about, if it is not the whole run
-MOST = 512  # lines kept of the first ones, and as many of the newest
+LISTS = "line-facts-"  # prefix of the names of these lists
+MOMENT, PROCESS = "moment", "process"  # what a form is about, if not the whole run
+MOST = 512  # number of first lines that are kept, and of newest lines
 LONGEST = 2000  # characters of a line that are read
-_UNIT = "_unit"  # of a group's name: it holds the unit of the one before
+_UNIT = "_unit"  # suffix of a group's name; the group is the unit of the group before it
 _SECONDS_PER_STEP, _SIGNAL = "seconds_per_step", "signal"
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
-# 9 · Killed -> SIGKILL
+# 9 · Killed → SIGKILL
 _SIGNALS = {told: one.name for one in Signals for told in (str(one.value), strsignal(one) or one.name)}
 _LITERAL = lazy_regex(r"(?<!\\)[A-Za-z]{4}")
-_PIECE = lazy_regex(r"\\.|\{\d+(?:,\d*)?\}|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?P<\w+>|\d")  # of a regex
+_PIECE = lazy_regex(r"\\.|\{\d+(?:,\d*)?\}|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?P<\w+>|\d")  # a part of a regex
 _WHOLE = lazy_regex(r"-?(?:0|[1-9]\d{0,14})")
 
 
 class LineValue(NamedTuple):
-    """What one group of a form took out of a line, as it is there; a whole number is one."""
+    """The value of one group of a form, as text from the line, or as int if it is a whole number."""
 
     name: str
     value: str | int | float
@@ -47,7 +47,7 @@ class LineValue(NamedTuple):
 
 
 class LineForms:
-    """The forms of all lists, compiled when one is needed; thread-safe."""
+    """The forms of all lists, compiled at their first use. Thread-safe."""
 
     def __init__(self, vocabulary: Vocabulary, cache: Path | None = None) -> None:
         self._patterns = tuple(pattern for one in vocabulary.beginning(LISTS) for pattern in one.patterns)
@@ -56,19 +56,19 @@ class LineForms:
 
     @property
     def pointers(self) -> tuple[str, ...]:
-        """What a line holds that is kept while a log is read."""
+        """Patterns for the lines that are kept while a log is read."""
         return tuple(dict.fromkeys(pattern.pointer for pattern in self._patterns if pattern.tells_of != MOMENT))
 
     def tells_of(self, form: int) -> str:
-        """-> what a form says about."""
+        """Returns what a form is about: the run, the moment of failure or the process that failed."""
         return self._patterns[form].tells_of
 
     def names(self, form: int) -> frozenset[str]:
-        """-> the names of the facts that a form can tell."""
+        """Returns the names of the facts that a form can have."""
         return _names(self._patterns[form].regex)
 
     def pointed(self, texts: Sequence[str]) -> list[set[int]]:
-        """-> the forms that each text may have."""
+        """Returns the forms that each text may have."""
         found: list[set[int]] = [set() for _ in texts]
         data = "\n".join(["", *(text[:LONGEST].replace("\n", " ") for text in texts)]).encode("utf-8", "replace")
         ends = list(accumulate((len(line) + 1 for line in data.split(b"\n")[1:]), initial=1))[1:]
@@ -80,11 +80,11 @@ class LineForms:
         return found
 
     def read_by(self, regex: str, text: str) -> tuple[LineValue, ...]:
-        """-> what a text says in the form that this regex is."""
+        """Returns the values of a text in the form with this regex."""
         return self.read(next(form for form, pattern in enumerate(self._patterns) if pattern.regex == regex), text)
 
     def read(self, form: int, text: str) -> tuple[LineValue, ...]:
-        """-> what a text says in a form; nothing where it has another one."""
+        """Returns the values of a text in a form. Empty if the text does not have this form."""
         pattern = self._patterns[form]
         data = text[:LONGEST].encode("utf-8", "replace")
         found = _compiled(pattern.loose).search(data)
@@ -104,13 +104,14 @@ class LineForms:
 
 @dataclass
 class KeptLines:
-    """Lines to be read later, each text once: ranks print the same ones. Of too many those in the middle go."""
+    """Lines that are read later. Each text is kept once, because ranks print the same lines. If there are too many,
+    those in the middle are dropped."""
 
     first: dict[str, Line] = field(default_factory=dict)
     newest: dict[str, Line] = field(default_factory=dict)
 
     def add(self, line: Line) -> None:
-        """Takes a line that is below those before."""
+        """Adds a line that comes after the ones added before."""
         text = line.text
         if text in self.first or len(self.first) < MOST:
             self.first[text] = line
@@ -125,12 +126,12 @@ class KeptLines:
         yield from self.newest.values()
 
     def moved(self, to: Callable[[Position], Position]) -> KeptLines:
-        """-> the lines with whole files moved in the order of the run."""
+        """Returns the lines with file numbers changed to the order of the run."""
         return KeptLines(_moved(self.first, to), _moved(self.newest, to))
 
 
 def fact_names(vocabulary: Vocabulary) -> dict[str, str]:
-    """-> what each fact of the lists means, by its name."""
+    """Returns the meaning of each fact in the lists, by name."""
     return {name: meaning for one in vocabulary.beginning(LISTS) for name, meaning in one.facts}
 
 
@@ -152,7 +153,7 @@ def _value(name: str, text: str, unit: str | None) -> LineValue:
 
 
 def _seconds(text: str, unit: str | None) -> float | None:
-    """-> the seconds that a step takes, whether they or the steps of a second are told."""
+    """Returns the seconds per step. The text has either these or the steps per second, according to the unit."""
     try:
         number = float(text)
     except ValueError:
@@ -163,8 +164,8 @@ def _seconds(text: str, unit: str | None) -> float | None:
 
 
 def pointer_of(pattern: VocabularyPattern) -> str:
-    """-> what the scan looks for: the regex up to its last group, where enough precedes that, as each character
-    of a group at the end would be a match of its own. Made once, when the vocabulary is parsed."""
+    """Returns the pattern for the scan: the regex up to its last group, if enough comes before it. With a group at the
+    end, each further character would be a match of its own. Called once, when the vocabulary is parsed."""
     cut = _before_last_group(pattern.regex)
     if cut is None or not _LITERAL.search(re.sub(r"\(\?P<\w+>|\\.|\[[^\]]*\]|\(\?i\)", "", cut)):
         cut = pattern.regex
@@ -172,7 +173,8 @@ def pointer_of(pattern: VocabularyPattern) -> str:
 
 
 def _any_digit(piece: re.Match[str]) -> str:
-    """-> a piece of a regex that takes any digit for the one it names: of lines that differ in digits one is scanned."""
+    """Returns a piece of a regex that matches any digit instead of specific ones, because only one of several lines
+    that differ in digits is scanned."""
     told = piece[0]
     if told[0] == "[":
         return re.sub(r"(?<!\\)\d(?:-\d)?", "0-9", told)
@@ -180,7 +182,7 @@ def _any_digit(piece: re.Match[str]) -> str:
 
 
 def _before_last_group(regex: str) -> str | None:
-    """-> the regex before its last group with a name, where that is in no other group."""
+    """Returns the regex before its last named group, or None if that group is inside another one."""
     depth, inside, cut, at = 0, False, None, 0
     while at < len(regex):
         char = regex[at]
@@ -205,7 +207,7 @@ def _before_last_group(regex: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _groups(regex: str) -> tuple[str, ...]:
-    """-> the names of the groups in their order; a list of facts has no others."""
+    """Returns the names of the groups in order. In lists of facts, all groups have names."""
     return tuple(re.findall(r"\(\?P<(\w+)>", regex))
 
 
@@ -216,12 +218,12 @@ def _names(regex: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def _compiled(regex: str) -> re2._Regexp:
-    return re2.compile(regex.encode())  # In bytes, as a text's places would be counted over for each search.
+    return re2.compile(regex.encode())  # bytes, because RE2 would count the characters of a str again for each search
 
 
 @cache
 def _scan(pointers: tuple[str, ...], cache: Path | None) -> Callable[[bytes], list[tuple[int, int]]]:
-    """-> what finds the pointers. It is the same for all knowledge of one vocabulary."""
+    """Returns a function that finds the pointers in bytes. It depends only on the vocabulary."""
     key = "\0".join(["line facts", *pointers]).encode()
     scanner = Scanner(lambda: [pointer.encode() for pointer in pointers], cache, key)
     return lambda data: scanner.ends(data)[0]

@@ -1,4 +1,4 @@
-"""Whether a log is one of this field: what it says about its run and, of a short text, who wrote it in; yes or no out."""
+"""Decides whether a log is about a training run, from the facts of its run and, for a short text, from who wrote it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from torchtriage.facts import Environment
 from torchtriage.facts.line_facts import LineSigns
 from torchtriage.lazy_regex import lazy_regex
 
-_UNTOLD = 7  # lines with words; of so few, none need say that they are of training,
-_HINTED = 40  # and of so few one is enough;
-_PLAIN = 3  # so many are enough for any log
+_UNTOLD = 7  # lines with words; a text with at most this many need not mention training,
+_HINTED = 40  # and one with at most this many needs one hint;
+_PLAIN = 3  # this many are enough for any log
 _WORDS = lazy_regex(r"[^\W\d_]{3}")
 _FEWEST = 2  # lines that only a person writes
 
 
 def is_of_training(environment: Environment, paste: Sequence[Line] | None, claimed: Collection[Position]) -> bool:
-    """-> whether the log is one of a training run, or a paste that may well be: so short that it need not say so, what
-    somebody wrote who asks for help, or what is said about a pod or container that asks for accelerators. `paste` holds
-    the lines of a short text, `claimed` the positions of those that belong to tracebacks and reports."""
+    """Returns whether the log is from a training run, or is a pasted text that probably is: it is too short to say so,
+    a person asks for help in it, or it is about a pod or container that requests accelerators. `paste` has the lines of
+    a short text. `claimed` has the positions of lines in tracebacks and reports."""
     if _speaks_of_training(environment, paste, claimed):
         return True
     accelerators = environment.signs.accelerator_jobs.regex
@@ -37,12 +37,13 @@ def _speaks_of_training(environment: Environment, paste: Sequence[Line] | None, 
 
 
 def is_by_a_person(paste: Sequence[Line], signs: LineSigns) -> bool:
-    """-> whether somebody wrote in a paste, beside what programs printed."""
+    """Returns whether a pasted text contains words of a person next to the output of programs."""
     return any(signs.people_asking.regex.search(line.text) for line in paste)
 
 
 def _asks_for_help(texts: Sequence[str], sure: bool, signs: LineSigns) -> bool:
-    """-> whether a person wrote the text, and not about another field. `sure`: a line speaks of this one."""
+    """Returns whether a person wrote the text, and not about another field. `sure` is true if a line mentions
+    training."""
     if sum(bool(signs.people_asking.regex.search(text)) for text in texts) < _FEWEST:
         return False
     return sure or not any(map(signs.other_fields.regex.search, texts))

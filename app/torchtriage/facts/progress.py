@@ -1,4 +1,5 @@
-"""How far a run came: the progress and the steps that its lines count, and lines of it for its curve."""
+"""Reads the progress of a run from its lines: whether they show progress, their steps and epochs. Keeps lines for a
+curve."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from torchtriage.domain.line import Line, Position
 from torchtriage.facts.sign import Shown, Sign
 from torchtriage.lazy_regex import lazy_regex
 
-# `epoch 3`, `step: 120/1000`, `iteration        5/     100 |`, `| 12/100 [`, `loss 0.5`; not `epochs: 300`, a setting.
+# `epoch 3`, `step: 120/1000`, `iteration 5/ 100 |`, `| 12/100 [`, `loss 0.5`; not `epochs: 300`, which is a setting.
 PROGRESS = Sign(
     r"(?i)(?:\b|_)(?:step|iter|iteration|epoch|batch|update|it)\b['\"]?(?:[ :=\[#/]{0,4}| {5,12})(\d+)"
     r"|\b(?:steps|iters|epochs)\b[ :=]{0,3}(\d+) ?/ ?\d+"
@@ -18,11 +19,11 @@ PROGRESS = Sign(
     r"|\btotal_timesteps {0,20}\| ?\d"
     r"|第 ?\d{1,9} ?(?:步|轮|次迭代|个 ?(?:epoch|batch))|(?:损失|步数|轮次)(?:值|函数)?[ :：=]{1,3}-?\d"
 )
-_AT_ONCE = 16  # lines kept for the curve of those that are taken together
+_AT_ONCE = 16  # lines kept for the curve, of those that are added together
 _MOST = 1024  # lines kept of a run
-# What counts steps, the surest first; an epoch is none.
-# They are searched in small letters and begin with a literal, with what may precede it behind: many times as fast.
-BAR = "%|"  # what each bar holds
+# Texts with step numbers, the most reliable first. Epochs do not count as steps. The patterns are searched in
+# lower-case text and begin with a literal; what may come before it is a look-behind. This is many times as fast.
+BAR = "%|"  # every bar contains this
 _NUMBER = r"(\d{1,3}(?:,\d{3})+|\d{1,9})\b(?!\.(?!0\b)\d|%)"  # 120 · 1,200 · 119.0; not 0.12, not 2%
 _STEPS = (
     lazy_regex(rf"global(?<!\wglobal)[_ ]?steps?['\"]?[ :=]{{0,3}}{_NUMBER}"),
@@ -31,53 +32,56 @@ _STEPS = (
         r"|iter(?<![^\W_]iter)|update(?<![^\W_]update))s?\b"
         rf"['\"]?[ :=\[#/'\"]{{0,12}}{_NUMBER}"
     ),
-    # Epoch: [3][ 50/5005] · Epoch(train) [1][50/1000] · Train: 3 [ 50/1251 (  4%)]; `Train Epoch: 3 [1280/60000` counts images
+    # Epoch: [3][ 50/5005] · Epoch(train) [1][50/1000] · Train: 3 [ 50/1251 ( 4%)]; `Train Epoch: 3 [1280/60000` counts
+    # images
     lazy_regex(r"(?:(?<!train )epoch|train)(?:\(train\))?:?\s{0,4}\[?\d+\]?\s{0,4}\[ *(\d{1,9})/ *\d+"),
-    # [3/25][ 50/1583] Loss_D: 0.26 Loss_G: 2.31, a GAN's epochs and steps
+    # [3/25][ 50/1583] Loss_D: 0.26 Loss_G: 2.31: epochs and steps of a GAN
     lazy_regex(r"\]\[ *(\d{1,9})/ *\d+\]\s{0,8}loss_"),
-    # |    total_timesteps      | 3584        |, stable-baselines
+    # | total_timesteps | 3584 |, of stable-baselines
     lazy_regex(rf"total_timesteps['\"]?[ :=|]{{1,24}}{_NUMBER}"),
     lazy_regex(r"iter\(train\)\s{0,4}\[ *(\d{1,9})/ *\d+"),
     lazy_regex(r"\| *(\d{1,9})/ *\d+ batches"),
-    # `batch=8` by itself is a setting.
+    # `batch=8` alone is a setting.
     lazy_regex(
         rf"(?:batch(?<!\wbatch)|it(?<!\wit))\b['\"]?(?:[ :\[#/]{{0,4}}|=(?=\d{{1,9}}/|.{{0,200}}loss)){_NUMBER}"
     ),
 )
-_EPOCH = lazy_regex(r"(?i)epoch[ :=\[#/'\"]{0,4}(\d{1,6}(?:\.\d{1,6})?)")  # HF's Trainer counts them in parts
-# Steps of an evaluation are none of the training's.
+_EPOCH = lazy_regex(r"(?i)epoch[ :=\[#/'\"]{0,4}(\d{1,6}(?:\.\d{1,6})?)")  # HF's Trainer prints fractions of epochs
+# Steps of an evaluation are not training steps.
 _EVALUATED = lazy_regex(r"\b(?:eval|val|valid|validation|evaluation|test)[ _/](?:step|iter|iteration|batch)s?\b")
-_BAR = lazy_regex(r"([^|\r\n]{0,80}?)\d{1,3}%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/(?!1 )\d+ \[")  # of one thing: no loop
+# a bar of one item is not a loop
+_BAR = lazy_regex(r"([^|\r\n]{0,80}?)\d{1,3}%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/(?!1 )\d+ \[")
 _BAR_COUNT = lazy_regex(r"\d%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9}/\d{1,9}) \[")
 _COUNTED_BAR = lazy_regex(r"[^|\r\n]{0,160}?\d{1,3}%\|[^|\n]{0,400}\| ?\d{1,9}/\d{1,9} \[")
 _FULL_BAR = lazy_regex(r"([^|\r\n]{0,160}?)100%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/\2 \[")
 _OTHER_BAR = lazy_regex(
     r"(?i)load|download|fetch|map|filter|token|generat|extract|sav|valid|eval|test|cast|prepro|cach|shard|captur|compil|sanity|predict|index|scann"
 )
-# Bars that fill before the first step.
+# Bars that are shown before the first step.
 _PREPARING = Sign(
     r"(?i)(?:load|download|fetch|map|filter|tokeni[sz]|generating \w+ split|extract|prepro|cach|shard|capture|compil|sanity|scann)"
     r"[^|\n]{0,80}\d%(?:\|[^|\n]{0,400}\|| \d+/\d+ \[)"
 )
-# What a person says of a run: `it dies in epoch 4`, `crashed after step 200`.
+# A person's description of a run: `it dies in epoch 4`, `crashed after step 200`.
 _IN_WORDS = Sign(
     r"(?i)\b(?:in|until|till|during) (?:the )?epoch \d+"
     r"|\b(?:dies|died|crash(?:es|ed)?|hangs?|hung|fails|stops|stopped|killed|stuck)\b.{0,40}\b(?:at|after|on) (?:the )?(?:epoch|step|iteration) \d+"
 )
-# A file's name tells steps of another time: `last/epoch=0-step=5000.ckpt`.
+# Steps in file names are from another time: `last/epoch=0-step=5000.ckpt`.
 _OF_A_FILE = Sign(r"(?:^|(?<=\s))\S*(?:/[^\s/]*[a-z][=_-]\d|epoch=\d+-step=\d)\S*")
-# [rank 3] step 20 · Rank=3 epoch 1: what a script puts before its own lines
+# [rank 3] step 20 · Rank=3 epoch 1: prefixes that scripts print
 _WRITER = lazy_regex(r"(?i)\W{0,3}rank[ =:]{0,2}(\d{1,6})\b")
-# A tracker's summary, which it prints after failures as well; the step at which a checkpoint was saved.
+# The summary of an experiment tracker, which is printed after failures too; the step at which a checkpoint was saved.
 _SUMMARY = Sign(r"^wandb: |\b[Ll]oading (?:\w+ )?checkpoint from \S+ at iteration")
-# A scheduler counts steps too, but those are of the job.
+# A scheduler's steps are steps of the job.
 _SCHEDULER = Sign(r"\*\*\* (?:STEP|JOB) |\bjob step\b|StepId=")
 _COUNTING = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _IN_WORDS, _SUMMARY)
-_IN_PART = (_PREPARING, _OF_A_FILE, _IN_WORDS)  # of a line in which something else can show progress
+_IN_PART = (_PREPARING, _OF_A_FILE, _IN_WORDS)  # forms that cover only part of a line; the rest may show progress
 SIGNS = _COUNTING
-_LONGEST = 2000  # characters that are looked at
-# "warm_step": 30000, of a configuration, {'seed': 0, 'first_step': 8}, settings that a script prints, Warmup steps: 30000, warmup iters: 5 iters: 20 of a benchmark's head and
-# total number of steps 64: how many there are, and not which one runs.
+_LONGEST = 2000  # characters that are read
+# "warm_step": 30000 in a configuration; {'seed': 0, 'first_step': 8}, settings printed by a script; Warmup steps:
+# 30000; warmup iters: 5 iters: 20 at the start of a benchmark; total number of steps 64, a count and not a current
+# step.
 _A_SETTING = lazy_regex(
     r"\s*\"[\w.-]+\": [^{]{0,80}$|\s*\{(?=['\"])(?![^\n]{0,1500}?['\"_](?:loss|lr|learning_rate|epoch|reward|acc|grad_norm))|(?:.{0,200}\W)?[A-Za-z]\w* steps: ?\d+$|.{0,300}\bwarmup iters: ?\d+ iters: ?\d"
     r"|.{0,200}\b[Nn](?:umber|um) of (?:[a-z]{1,20} )?(?:steps|iterations|iters|updates)\b"
@@ -85,32 +89,33 @@ _A_SETTING = lazy_regex(
 
 
 def counting(text: str) -> Shown:
-    """-> the signs that a piece of a log shows, of those that `counts` asks for."""
+    """Returns the signs that a piece of a log matches, of those that `counts` uses."""
     return frozenset(sign for sign in _COUNTING if sign.shows(text))
 
 
 def counts(shown: Shown) -> tuple[bool, bool]:
-    """-> whether texts with these signs can show that the training loop goes on, and whether all of them do."""
+    """Returns whether texts that match these signs may show that the training loop continues, and whether all of them
+    do."""
     can = PROGRESS in shown and _SCHEDULER not in shown and _SUMMARY not in shown
     return can, can and shown.isdisjoint(_IN_PART)
 
 
 def progressed(text: str) -> bool:
-    """-> whether a text, which can show that the training loop goes on, shows it."""
+    """Returns whether a text that may show progress of the training loop does show it."""
     for sign in _IN_PART:
         text = sign.regex.sub(" ", text)
     return bool(PROGRESS.regex.search(text))
 
 
 def writer(text: str) -> int | None:
-    """-> the rank with which a line of progress begins."""
+    """Returns the rank at the start of a progress line, or None."""
     found = _WRITER.match(text) if "rank" in text[:7].lower() else None
     return int(found[1]) if found else None
 
 
 def newest(text: str) -> str:
-    """-> the end of a line in which a bar was drawn again and again, with its last state; other lines as they are, as
-    far as they are looked at."""
+    """Returns the last state of a progress bar that was redrawn in one line. Returns other lines unchanged, up to the
+    number of characters that are read."""
     last = text.rfind(BAR)
     if last < 0 or text.find(BAR) == last:
         return text[:_LONGEST]
@@ -118,7 +123,7 @@ def newest(text: str) -> str:
 
 
 def step(text: str) -> int | None:
-    """-> the last training step that a text with progress tells; None where it counts epochs or something else."""
+    """Returns the last training step in a text with progress, or None if it counts epochs or something else."""
     if _A_SETTING.match(text):
         return None
     small = text.lower()
@@ -134,19 +139,19 @@ def step(text: str) -> int | None:
 
 
 def epoch(text: str) -> str | None:
-    """-> the last epoch that a text with progress tells, as it writes it."""
+    """Returns the last epoch in a text with progress, as printed."""
     numbers = _EPOCH.findall(text)
     return numbers[-1] if numbers else None
 
 
 def _full(text: str) -> str | None:
-    """-> what precedes a bar that is full; None for another line. The next one is another epoch's."""
+    """Returns the text before a full progress bar, or None for other lines. The next bar belongs to another epoch."""
     found = _FULL_BAR.match(newest(text))
     return found[1] if found else None
 
 
 def bar(text: str) -> str | None:
-    """-> a bar up to what it counts, without the time that it took; None for another line."""
+    """Returns a progress bar up to its count, without the elapsed time, or None for other lines."""
     if BAR not in text:
         return None
     found = _COUNTED_BAR.match(newest(text))
@@ -154,8 +159,8 @@ def bar(text: str) -> str | None:
 
 
 def moves(texts: Iterable[str]) -> bool:
-    """-> whether some lines of progress show different steps, or the same one of another epoch. A bar that is drawn again
-    at the same step shows one."""
+    """Returns whether some progress lines show different steps, or the same step in different epochs. A bar that is
+    redrawn at the same step shows only one."""
     first = None
     for text in texts:
         told = step(text)
@@ -169,16 +174,17 @@ def moves(texts: Iterable[str]) -> bool:
 
 @dataclass(slots=True)
 class SpreadLines:
-    """Lines of progress from the whole run. The longer the run, the further apart are the lines that stay."""
+    """Progress lines from the whole run. The longer the run, the larger the distance between the lines that are
+    kept."""
 
     lines: list[Line] = field(default_factory=list)
 
     def add(self, lines: Sequence[Line]) -> None:
-        """Takes lines of progress."""
+        """Adds progress lines."""
         self.lines += lines[:: -(-len(lines) // _AT_ONCE) or 1]
         if len(self.lines) > _MOST:
             self.lines = self.lines[::2]
 
     def moved(self, to: Callable[[Position], Position]) -> SpreadLines:
-        """-> the lines with whole files moved in the order of the run."""
+        """Returns the lines with file numbers changed to the order of the run."""
         return SpreadLines([line._replace(position=to(line.position)) for line in self.lines])

@@ -1,8 +1,8 @@
-"""The facts that single lines tell: for each its name, what points at its lines, and the function that reads one.
+"""The registry of facts that single lines contain: name, pointers to the lines, and the function that reads the fact.
 
-A new one is a form in the vocabulary (`line_forms`); where lines must be seen together, as of checkpoints, a function
-in a file of its own and one line here. The prefilter and the scan of blocks take the pointers from this tuple, so
-nothing runs for a line at which none points. `Environment.values` holds what was read.
+To add one, add a form to the vocabulary (`line_forms`). If several lines must be read together, as for checkpoints, add
+a function in its own file and a line here. The prefilter and the scan of blocks use the pointers of this tuple, so no
+function runs for a line without a pointer. The values are in `Environment.values`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from torchtriage.facts import checkpoints, line_forms
 
 @dataclass(frozen=True, slots=True)
 class LineFact:
-    """`pointers` are regexes without look-around, one of which every line that tells the fact holds; none begins with
-    `^`. `read`: the text of a line -> the fact's value, or None; where it is missing, lines are kept and read later.
-    `passing`: such lines are looked for in the middle of a big log as well, of each part of a block the last one."""
+    """A fact of single lines. `pointers` are regexes without look-around and without `^`; every line with the fact
+    matches one of them. `read` takes the text of a line and returns the value or None. If it is missing, lines are kept
+    and read later. `passing` is true if such lines are also searched in the middle of a big log; of each part of a
+    block, the last one counts."""
 
     name: str
     pointers: tuple[str, ...]
@@ -29,14 +30,14 @@ class LineFact:
 
 
 class FactValue(NamedTuple):
-    """What one line told."""
+    """The value of a fact in one line."""
 
     line: Line
     value: Any
 
 
 def line_facts(vocabulary: Vocabulary) -> tuple[LineFact, ...]:
-    """-> all line facts, in the order of their bits."""
+    """Returns all line facts, in the order of their bits."""
     messages = checkpoints.Messages(vocabulary.patterns(checkpoints.LIST))
     return (
         LineFact(checkpoints.NAME, messages.pointers, messages.read, passing=True),

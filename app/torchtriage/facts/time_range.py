@@ -1,6 +1,6 @@
-"""When a run began and ended: the times of its lines in, the earliest and the latest out, of one clock.
+"""Finds when a run began and ended: the earliest and latest time of its lines, all from one clock.
 
-Clocks are told apart by how they write the zone: a time with an offset can't be compared with one that has none.
+Clocks are distinguished by how they print the time zone. A time with an offset cannot be compared with one without.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from torchtriage.reading.prefixes import times as clocks
 
 _NO_YEAR = "--"
-_NO_ZONE = frozenset({b"--T::", b"--T::."})  # the marks of a time without one
+_NO_ZONE = frozenset({b"--T::", b"--T::."})  # the marks of times without a time zone
 
 
 @dataclass(slots=True)
@@ -24,12 +24,12 @@ class _Times:
 
 @dataclass(slots=True)
 class Span:
-    """Feed it the times of a run, as ISO 8601; one without a year begins with `--`."""
+    """Collects the times of a run, in ISO 8601. A time without a year begins with `--`."""
 
     _by_zone: dict[str, _Times] = field(default_factory=dict)
 
     def feed(self, times: Sequence[str]) -> None:
-        """Takes many times, most of which are of one clock."""
+        """Adds many times. Most of them are from one clock."""
         of_zone: dict[str, list[str]] = {}
         if _plain(times):
             of_zone[""] = list(times)
@@ -45,14 +45,15 @@ class Span:
             known.first, known.last = min(known.first, first), max(known.last, last)
 
     def dated(self, time: str | None) -> str | None:
-        """-> the time, with the year of the run where it has none itself and the run tells one."""
+        """Returns the time. If it has no year, adds the year of the run if that is known."""
         if time is None or not time.startswith(_NO_YEAR):
             return time
         years = [known.first[:4] for zone, known in self._by_zone.items() if zone != _NO_YEAR]
         return f"{max(years)}{time[1:]}" if years else time
 
     def of(self, like: str | None) -> tuple[str | None, str | None]:
-        """-> the first and the last time of the clock that told `like`, else of the one that told most."""
+        """Returns the first and last time of the clock that printed `like`, or else of the clock with the most
+        times."""
         plain: list[_Times] = []
         zoned: list[_Times] = []
         for zone, known in self._by_zone.items():
@@ -67,7 +68,8 @@ class Span:
 
 
 def moment(time: str) -> datetime:
-    """-> the time for comparing; with a zone only with others that have one. What is no date counts as the earliest."""
+    """Returns a datetime for comparison. One with a time zone can only be compared with others that have one. An
+    invalid date counts as the earliest."""
     try:
         return clocks.moment(time)
     except ValueError:
@@ -75,7 +77,8 @@ def moment(time: str) -> datetime:
 
 
 def _plain(times: Sequence[str]) -> bool:
-    """-> whether none of the times tells a zone or lacks a year, as most logs' don't; all at once, by their marks."""
+    """Returns whether all times have a year and no time zone, as in most logs. Checks them all at once, by their
+    marks."""
     marks = "\n".join(times).encode("utf-8", "replace").translate(None, b"0123456789")
     return bool(times) and _NO_ZONE.issuperset(marks.split(b"\n"))
 

@@ -1,4 +1,5 @@
-"""Versions that a log prints, and the range of torch versions that its forms leave open: texts in, versions out."""
+"""Extracts the versions that a log prints, and the range of torch versions that is consistent with its message
+forms."""
 
 from __future__ import annotations
 
@@ -9,28 +10,29 @@ from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.facts.sign import Shown, Sign, signs_by_name
 from torchtriage.lazy_regex import lazy_regex
 
-Bounds = tuple[tuple[int, int] | None, tuple[int, int] | None]  # at least, below; as (major, minor)
+Bounds = tuple[tuple[int, int] | None, tuple[int, int] | None]  # (at least, below), each as (major, minor)
 
 SPELLINGS = "package-spellings"
 _OWN_FORMS = "package-version-lines"
 _IMAGES = "nvidia-pytorch-images"
 _VERSION = r"(\d{1,4}\.\d{1,4}(?:\.\d{1,4}){0,3}(?:(?:a|b|rc|\.post|\.dev)\d+)?(?:\+[\w.]+)?)"
-# What stands around a package's name: torch==2.3.0+cu121 · torch    2.3.0 · PyTorch version: 2.3.0 ·
+# Texts with a package's name and version: torch==2.3.0+cu121 · torch 2.3.0 · PyTorch version: 2.3.0 ·
 # "transformers_version": "4.41.0" · torch-2.3.0.dist-info
 _BEFORE = r"(?i)(?:^|[\s\[('\"`/,;:*-])"
 _BEHIND = (
     r"(==|-|\s+|[`'\"]?(?:,? version|_version|\.__version__| info)?[`'\"]?(?: \(GPU\?\))?\s{0,3}[:=.]*\s?['\"]?v?)"
     + _VERSION
 )
-_WITHOUT_WHEELS = ("torch", "cuda", "nccl", "driver", "cudnn", "python")  # printed in forms of their own, here below
-_WHEEL = lazy_regex(r"(?:\.dist-info|\.egg|-cp\d|-py\d)")  # behind torch-2.3.0
+_WITHOUT_WHEELS = ("torch", "cuda", "nccl", "driver", "cudnn", "python")  # these are printed in other forms, see below
+_WHEEL = lazy_regex(r"(?:\.dist-info|\.egg|-cp\d|-py\d)")  # the text after torch-2.3.0
 _NAMED_PYTHON = r"(?i)\bpython(?:[ _]version)?['\"]?\s?[:=]?\s?"
 _PYTHON = _NAMED_PYTHON + r"(?:(3\.\d{1,2}\.\d+)\b|(3\.\d{1,2})(?:[^\w/\\]|$))"
-PATH = Sign(_NAMED_PYTHON + r"(3\.\d{1,2})[/\\]")  # of most frames; once the version is known they tell no more
-# nvcr.io/nvidia/pytorch:24.05-py3 · enroot's nvcr.io#nvidia/pytorch:24.05-py3; other frameworks' images print the same banner
+PATH = Sign(_NAMED_PYTHON + r"(3\.\d{1,2})[/\\]")  # in most frames; not needed once the version is known
+# nvcr.io/nvidia/pytorch:24.05-py3 · enroot's nvcr.io#nvidia/pytorch:24.05-py3; images of other frameworks print the
+# same banner
 _IMAGE = Sign(r"\bnvcr\.io[/#]nvidia/pytorch:(\d\d\.\d\d)\b")
 _PYTHON_OR_PATH = lazy_regex(f"{_PYTHON}|{PATH.pattern.removeprefix('(?i)')}")
-_OTHERS = {  # what is printed in other forms
+_OTHERS = {  # versions that are printed in other forms
     "cuda": Sign(
         r"(?i)\b(?:cuda(?: runtime| toolkit)?(?: version)?['\"]?\s?|CUDA used to build PyTorch|torch cuda version|nvcc version)[.:= ]*[:=. ]\s?(\d+\.\d+)"
         r"|pytorch/pytorch:\d+\.\d+\.\d+-cuda(\d+\.\d+)|Cuda compilation tools, release (\d+\.\d+)|NCCL version \d+\.\d+\.\d+\+cuda(\d+\.\d+)"
@@ -41,7 +43,7 @@ _OTHERS = {  # what is printed in other forms
     "driver": Sign(r"(?i)driver version: ?(\d+\.\d+(?:\.\d+)?)|Kernel Module\s+(\d+\.\d+(?:\.\d+)?)"),
     "cudnn": Sign(r"(?i)\bcudnn(?: version)?['\"]?\s?[:=]\s?(\d[\d.]*\d)|libcudnn\.so\.(\d+\.\d+\.\d+)"),
 }
-# A version that is asked for, or goes away, is not the one that runs.
+# A version that is required or being removed is not the one in use.
 _ASKED = lazy_regex(
     r"(?i)(?:requires?|needs?|since|least|minimum|before|after|until|than|upgrade to|from|uninstalling|installation:|collecting|expected"
     r"|compiled (?:with|for)|compatible with)[\s'\"]*$"
@@ -50,9 +52,10 @@ _OR_LATER = lazy_regex(
     r"(?i)['\"]?\s?(?:\(?(?:or|and) (?:later|above|newer|higher|greater|below|earlier)|\+? (?:is|are) required| is available)"
 )
 
-# What torch prints in its own forms tells its version, though the number is nowhere: form, at least, below.
+# Forms that only some torch versions print, so they show the version without its number: (form, at least, below).
 _FORMS: tuple[tuple[Sign, Bounds], ...] = (
-    # W0501 09:00:00.100000 140737350346560 torch/distributed/run.py:779] with a thread's id, later the process's
+    # W0501 09:00:00.100000 140737350346560 torch/distributed/run.py:779] has a thread id; later versions print the
+    # process id
     (Sign(r"^[WEIF]\d{4} [\d:.]+ \d{12,} (?:\S+/)?torch/"), ((2, 3), (2, 5))),
     (Sign(r"^[WEIF]\d{4} [\d:.]+ \d{1,8} (?:\S+/)?torch/"), ((2, 4), None)),
     (Sign(r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] torch\.distributed\.[\w.]+: \["), ((2, 1), (2, 3))),
@@ -76,7 +79,7 @@ _FORMS: tuple[tuple[Sign, Bounds], ...] = (
     (Sign(r"\bOutput \d+ of \w+Backward0 is a view"), ((1, 10), None)),
     (Sign(r"In PyTorch 2\.6, we changed the default value"), ((2, 6), None)),
 )
-# Wheels of torch for this Python: the first minor version that has them, and the first that no longer does.
+# Python version → the first minor version of torch with wheels for it, and the first without.
 _PYTHONS: dict[str, Bounds] = {
     "3.6": (None, (1, 11)), "3.7": (None, (2, 0)), "3.8": (None, (2, 5)), "3.11": ((1, 13), None),
     "3.12": ((2, 2), None), "3.13": ((2, 5), None), "3.14": ((2, 9), None),
@@ -84,8 +87,8 @@ _PYTHONS: dict[str, Bounds] = {
 
 
 class VersionSigns:
-    """The signs of lines that tell a version. `printed_signs`: those of lines that print one; `all`: these, and those
-    of the forms of torch's own lines."""
+    """The signs of lines that show a version. `printed_signs` are those of lines that print one. `all` also has those
+    of torch's own message forms."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         spelled = vocabulary.patterns(SPELLINGS)
@@ -98,7 +101,7 @@ class VersionSigns:
         self.all = (self._named, _IMAGE, PATH, *self._own.values(), *(form for form, _ in _FORMS))
 
     def printed(self, text: str, shown: Shown) -> tuple[tuple[str, str], ...]:
-        """-> (package, version) for each version that a line prints; `shown` are the signs that it shows."""
+        """Returns (package, version) for each version that a line prints. `shown` are the signs that it matches."""
         if self.printed_signs.isdisjoint(shown):
             return ()
         return (
@@ -126,7 +129,7 @@ class VersionSigns:
         return next(name for name, regex in self._spelled if regex.fullmatch(spelling))
 
     def _held(self, text: str, shown: Shown) -> Iterator[tuple[str, str]]:
-        """Yields what is known to be in the image that a line names."""
+        """Yields the known packages of the container image that a line names."""
         found = _IMAGE.regex.search(text) if _IMAGE in shown else None
         for held in self._images.get(found[1], ()) if found else ():
             name, _, version = held.partition(" ")
@@ -138,7 +141,7 @@ class VersionSigns:
                 found = _PYTHON_OR_PATH.search(text)
             else:
                 found = sign.regex.search(text) if sign in shown else None
-            # nvidia-smi names the newest CUDA that the driver could run, which is not the one in use.
+            # nvidia-smi prints the newest CUDA version that the driver supports, which is not the one in use.
             if found is None or (name == "cuda" and "Driver Version" in text):
                 continue
             version = next(part for part in found.groups() if part)
@@ -150,13 +153,14 @@ class VersionSigns:
 
 
 def packages(vocabulary: Vocabulary) -> tuple[str, ...]:
-    """-> what a version can be told of."""
+    """Returns the packages whose versions can be found."""
     listed = (item.name or "" for item in vocabulary.patterns(SPELLINGS)) if SPELLINGS in vocabulary.lists else ()
     return tuple(dict.fromkeys((*_WITHOUT_WHEELS, *listed)))
 
 
 def _unscrambled(version: str) -> str:
-    """-> 2.10.3 for 21.0.3: torch before 1.13 took the number 21003 of newer NCCLs apart in the old way."""
+    """Returns the NCCL version 2.10.3 for 21.0.3. torch before 1.13 split the number 21003 of newer NCCL versions in
+    the old way."""
     major, minor, patch = (int(part) for part in version.split("."))
     if major < 20:
         return version
@@ -165,24 +169,24 @@ def _unscrambled(version: str) -> str:
 
 
 def bounds(shown: Shown) -> Bounds:
-    """-> the torch versions that the forms of a line leave open; `shown` are the signs that it shows."""
+    """Returns the torch versions that are consistent with a line's form. `shown` are the signs that it matches."""
     return narrowed([limits for form, limits in _FORMS if form in shown])
 
 
 def bounds_by_python(version: str | None) -> Bounds:
-    """-> the torch versions that there are for a Python, given as `3.12` or `3.12.3`."""
+    """Returns the torch versions that support a Python version, given as `3.12` or `3.12.3`."""
     return _PYTHONS.get(".".join(version.split(".")[:2]), (None, None)) if version else (None, None)
 
 
 def narrowed(limits: list[Bounds]) -> Bounds:
-    """-> what all of `limits` leave open."""
+    """Returns the torch versions that are within all `limits`."""
     lows = [low for low, _ in limits if low]
     highs = [high for _, high in limits if high]
     return max(lows, default=None), min(highs, default=None)
 
 
 def told(limits: Bounds) -> str | None:
-    """-> `>=2.3,<2.5`; None where nothing is known, or where the forms contradict one another."""
+    """Returns the bounds as `>=2.3,<2.5`. None if there are none, or if the forms contradict each other."""
     low, high = limits
     if low and high and low >= high:
         return None
