@@ -228,7 +228,7 @@ def test_a_check_inside_a_part_of_a_library_is_told_by_that_part(
     assert (told.root_cause.entry, told.answer.case, told.answer.form) == (entry, case, None)
     assert text in told.answer.says
     assert function in told.answer.says
-    assert "train.py:184" in told.answer.says
+    assert "train.py:184" in " ".join((told.answer.says, *(step.do for step in told.answer.steps)))
 
 
 @pytest.mark.parametrize(
