@@ -1,1 +1,2 @@
-"""Evidence beside the logs of a run: dumps of PyTorch's flight recorder and stacks in, the hang they explain out."""
+"""Evidence next to the logs of a run. Reads dumps of PyTorch's flight recorder and stacks, and finds the hang that they
+explain."""

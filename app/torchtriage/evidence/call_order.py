@@ -1,8 +1,9 @@
-"""Which ranks left the program that most ranks run: the calls of all ranks in, the few that called something else out.
+"""Compares the calls of all ranks and finds the few ranks that called something else.
 
-Ranks of one program make the same calls in the same order, each in its own groups. So of two healthy ranks one's calls
-begin the other's. A rank that skipped, added or changed a call differs from all of them, and shortly before the hang.
-Ranks with programs of their own, as stages of a pipeline, differ all the time: there nothing is said.
+Ranks of one program make the same calls in the same order in each group. So of two healthy ranks, the calls of one are
+the first calls of the other. A rank that skipped, added or changed a call differs from all others, shortly before the
+hang. Ranks that run different programs, such as the stages of a pipeline, differ all the time. Then nothing is
+reported.
 """
 
 from __future__ import annotations
@@ -12,27 +13,28 @@ from dataclasses import dataclass
 
 from torchtriage.domain.evidence import Call, RankDump
 
-_MOST_CLASSES = 64  # of ranks with equal calls: more show no common program
-_KEPT = 16  # ended calls of a group, of which a dump keeps no more; older ones are missing
-_OF_ALL = "default_pg#0"  # every rank has it, also one that did not use it yet
-_FEWEST = 3  # ranks that can outvote one
+_MOST_CLASSES = 64  # classes of ranks with equal calls; with more, there is no common program
+_KEPT = 16  # the number of completed calls that a dump keeps of a group; older ones are missing
+_OF_ALL = "default_pg#0"  # every rank is a member, even if it has not used it yet
+_FEWEST = 3  # ranks that are needed to outvote one rank
 
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A rank's first call that differs, and what the others called there."""
+    """The first call of a rank that differs, and what the other ranks called there."""
 
     own: Call
     theirs: Call
 
 
-_Step = tuple[str, int, str]  # the group's name, the number in it, and what all ranks must have in common
+# name of the group, number of the call in it, and the part of the call that must be equal on all ranks
+_Step = tuple[str, int, str]
 _Steps = tuple[_Step, ...]
 
 
 @dataclass(slots=True)
 class _Class:
-    """Ranks that made equal calls; `calls` are those of the first of them."""
+    """Ranks with equal calls. `calls` are those of the first of them."""
 
     steps: _Steps
     names: frozenset[str]
@@ -42,8 +44,8 @@ class _Class:
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """How many calls two classes have in common, and where in each the first one stands that differs; None where none
-    does."""
+    """The number of calls that two classes have in common, and the index in each of the first call that differs, or
+    None."""
 
     common: int
     own: int | None = None
@@ -51,8 +53,8 @@ class _Split:
 
 
 def departures(dumps: Mapping[int, RankDump], form: Callable[[Call], str]) -> dict[int, Departure]:
-    """-> the ranks that left the common program, with where; empty where there is none, or no majority follows it.
-    `form`: what a call must have in common on all ranks."""
+    """Returns the ranks that departed from the common program, and where. Empty if there are none, or if no majority
+    follows the program. `form` returns the part of a call that must be equal on all ranks."""
     classes = _classes(dumps, form)
     if not 1 < len(classes) <= _MOST_CLASSES or len(dumps) < _FEWEST:
         return {}
@@ -62,7 +64,7 @@ def departures(dumps: Mapping[int, RankDump], form: Callable[[Call], str]) -> di
         return splits[max(a, b), min(a, b)].own is None
 
     def weight(some: frozenset[int]) -> tuple[int, int]:
-        """-> of how many ranks the classes are, and how many calls these have in common."""
+        """Returns the number of ranks in the classes, and the number of calls that these have in common."""
         shared = sum(split.common for pair, split in splits.items() if some.issuperset(pair))
         return sum(len(classes[at].ranks) for at in some), shared
 
@@ -82,7 +84,7 @@ def departures(dumps: Mapping[int, RankDump], form: Callable[[Call], str]) -> di
         assert own is not None
         assert theirs is not None
         if len(strange.steps) - own > split.common:
-            return {}  # it goes on differently for longer than it went along: a program of its own
+            return {}  # it differs for longer than it agreed, so it is another program
         found |= dict.fromkeys(strange.ranks, Departure(strange.calls[own], other.calls[theirs]))
     return found
 
@@ -104,7 +106,8 @@ def _classes(dumps: Mapping[int, RankDump], form: Callable[[Call], str]) -> list
 
 
 def _names(dump: RankDump) -> dict[str, str]:
-    """-> what each group is called on all ranks alike: its name, and which of that name it is for this rank."""
+    """Returns for each group a name that is the same on all ranks: its name, and its index among this rank's groups of
+    that name."""
     found: dict[str, str] = {}
     counts: dict[str, int] = {}
     for key, view in dump.groups.items():
@@ -114,7 +117,7 @@ def _names(dump: RankDump) -> dict[str, str]:
 
 
 def _split(one: _Class, other: _Class) -> _Split:
-    """-> how far two classes go along. Only groups that both have are compared."""
+    """Returns how far two classes agree. Compares only the groups that both have."""
     names = one.names & other.names
     mine = [at for at, step in enumerate(one.steps) if step[0] in names]
     theirs = [at for at, step in enumerate(other.steps) if step[0] in names]
@@ -128,7 +131,7 @@ def _split(one: _Class, other: _Class) -> _Split:
 
 
 def _agreeing(first: int, classes: list[_Class], agree: Callable[[int, int], bool]) -> frozenset[int]:
-    """-> a class and those that agree with it and with one another, the largest first."""
+    """Returns a class and those that agree with it and with each other, the largest first."""
     found = [first]
     for at in sorted(range(len(classes)), key=lambda at: -len(classes[at].ranks)):
         if at != first and all(agree(at, known) for known in found):

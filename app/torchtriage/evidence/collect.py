@@ -1,5 +1,5 @@
-"""Separates evidence from logs: each file in, a log or report for the engine or nothing out; at the end, what dumps and
-stacks show."""
+"""Separates evidence from logs. Returns each file to be read as a log or report, or reads it as evidence. At the end,
+returns what the dumps and stacks show."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from torchtriage.reading.whole_files import NotRead, whole
 _NO_DUMP = "a pickle, but no dump of the flight recorder"
 MOST_SOURCES = 4096  # files that a verdict lists
 _RANK = lazy_regex(r"(?i)rank[_.-]?(\d{1,6})(?!.*rank[_.-]?\d)")
-_NUMBER = lazy_regex(r"(\d{1,6})(?!.*\d)")  # the last one
-_MOST_BARE = 4096  # a larger number without the word is a process, and no rank
+_NUMBER = lazy_regex(r"(\d{1,6})(?!.*\d)")  # the last number in a name
+_MOST_BARE = 4096  # a larger number without the word "rank" is a process id
 _MOST_DUMPS = 65_536
 
 
 class CollectedEvidence:
-    """The evidence of one run, while its files are read one after another."""
+    """The evidence of one run. Its files are passed one after another."""
 
     def __init__(self) -> None:
         self._sources: list[Source] = []
@@ -43,12 +43,10 @@ class CollectedEvidence:
         self._traced: list[fr_trace.Finding] = []
 
     def log_of(self, file: LogFile, position: int, name: str | None, host: str | None = None) -> LogFile | None:
-        """-> the file where it is a log or the report of a tool, which its form tells, to be read as one; None where it
-        was other evidence, which is read here and now.
-        `position` is its number in the run; `name` what the verdict calls it, `host` the one that
-        its path tells.
+        """Returns the file if it is a log or the report of a tool. Returns None if it was other evidence, which is read
+        at once. `position` is its index in the run, `name` its name in the verdict, `host` the host in its path.
 
-        Raises NotRead where it is evidence that can't be read, UnreadableLog where its bytes can't.
+        Raises NotRead for evidence that cannot be read, and UnreadableLog for bytes that cannot be read.
         """
         if file.unread is not None:
             self._list(Source(name, FileForm.UNREAD, note=file.unread))
@@ -83,7 +81,7 @@ class CollectedEvidence:
     def _report_of_tool(
         self, file: LogFile, form: FileForm, chunks: Iterator[bytes], name: str | None, position: int
     ) -> LogFile:
-        """-> the file with its form; as a log where a log follows what a tool printed at its start."""
+        """Returns the file with its form. It is a log if a log follows a tool's output at its start."""
         head = next(chunks, b"")
         begin = head
         while len(begin) < MOST_BYTES and (more := next(chunks, b"")):
@@ -94,13 +92,13 @@ class CollectedEvidence:
             return replace(file, chunks=lambda: every)
         rank = rank_in_name(file.name) if form is FileForm.NATIVE_STACKS else None
         if form is FileForm.NATIVE_STACKS:
-            with suppress(NotRead):  # what cuda-gdb says of a kernel has no thread of the host
+            with suppress(NotRead):  # cuda-gdb's output about a kernel has no host thread
                 rank = self._stack(begin, name, position, rank)
         self._list(Source(name, form, rank))
         return replace(file, chunks=lambda: every, form=form)
 
     def evidence(self, world_size: int | None, words: CollectiveWords) -> Evidence:
-        """-> what all show. `world_size`: how many ranks the run has, where its log tells."""
+        """Returns the evidence of all files. `world_size` is the number of ranks in the log, if known."""
         if not (self._dumps or self._stacks or self._reports or self._traced):
             return Evidence(tuple(self._sources))
         by_rank = {stack.rank: stack for stack in self._stacks if stack.rank is not None}
@@ -129,7 +127,8 @@ class CollectedEvidence:
         )  # fmt: skip
 
     def _world_size(self) -> int | None:
-        """-> how many ranks the largest group has that reaches from rank 0 on, or how many GPUs a report counts."""
+        """Returns the size of the largest group that contains rank 0 and all ranks up to its last one, or the number of
+        GPUs in a report."""
         groups = (view.members for dump in self._dumps.values() for view in dump.groups.values())
         told = [len(ranks) for ranks in groups if ranks and set(ranks) == set(range(len(ranks)))]
         return max([*told, *(report.gpus for report in self._reports[-1:] if report.gpus)], default=None)
@@ -142,7 +141,7 @@ class CollectedEvidence:
             raise
 
     def refuse(self, reason: str) -> None:
-        """Lists the file that was taken for a log last as unread: what follows its first bytes can't be read."""
+        """Marks the last file that was returned as a log as unread: the bytes after its start cannot be read."""
         if self._sources and len(self._sources) < MOST_SOURCES:
             self._sources[-1] = Source(self._sources[-1].file, FileForm.UNREAD, note=reason)
 
@@ -168,7 +167,7 @@ class CollectedEvidence:
     def _log_with_stack(
         self, file: LogFile, chunks: Iterator[bytes], name: str | None, position: int, rank: int | None
     ) -> LogFile | None:
-        """-> the file as a log, where it holds more than the stacks at its beginning."""
+        """Returns the file as a log if it contains more than the stacks at its start, else None."""
         begin = b""
         while len(begin) < stacks.MOST_BYTES and (more := next(chunks, b"")):
             begin += more
@@ -178,7 +177,7 @@ class CollectedEvidence:
         return None if is_stack_alone(begin) else replace(file, chunks=lambda: rest)
 
     def _log_or_trace(self, file: LogFile, chunks: Iterator[bytes], name: str | None, position: int) -> LogFile | None:
-        """-> the file as a log, where it holds more than what torchfrtrace printed."""
+        """Returns the file as a log if it contains more than the output of torchfrtrace, else None."""
         begin = b""
         while len(begin) < fr_trace.MOST_BYTES and (more := next(chunks, b"")):
             begin += more
@@ -197,20 +196,20 @@ class CollectedEvidence:
     def _log_with_report(
         self, file: LogFile, chunks: Iterator[bytes], name: str | None, position: int
     ) -> LogFile | None:
-        """-> the file as a log, where it holds more than reports of NCCL's RAS service."""
+        """Returns the file as a log if it contains more than reports of NCCL's RAS service, else None."""
         kept: list[bytes] = []
         self._take(name, FileForm.NCCL_RAS, lambda: self._report(chunks, name, position, kept))
         data = kept[0]
         return None if nccl_ras.is_report_alone(data) else replace(file, chunks=lambda: iter((data,)))
 
     def _report(self, chunks: Iterator[bytes], name: str | None, position: int, kept: list[bytes]) -> None:
-        """Reads the reports of a file; `kept` gets its bytes."""
+        """Reads the reports of a file. Adds its bytes to `kept`."""
         kept.append(whole(chunks, nccl_ras.MOST_BYTES))
         self._reports += nccl_ras.read_reports(kept[0], name, position)
 
 
 def rank_in_name(name: str) -> int | None:
-    """-> the rank that a file's name tells: `nccl_trace_rank_3`, `_dump_12`, `rank3/stack.txt`."""
+    """Returns the rank in a file's name, such as `nccl_trace_rank_3`, `_dump_12` or `rank3/stack.txt`, or None."""
     found = _RANK.search(name)
     if found:
         return int(found[1])
@@ -219,7 +218,7 @@ def rank_in_name(name: str) -> int | None:
 
 
 def _with_stacks(hang: Hang, by_rank: dict[int, RankStack]) -> Hang:
-    """-> the hang with where the first suspect that has a stack stood."""
+    """Returns the hang with the place in the code of the first suspect that has a stack."""
     stack = next((by_rank[rank] for rank in hang.suspects if rank in by_rank), None)
     if stack is None or hang.doing:
         return hang

@@ -1,4 +1,4 @@
-"""What the vocabulary says about collectives: how operations behave, and which frames of a stack are in one."""
+"""The vocabulary about collectives: the properties of operations, and the stack frames that belong to a collective."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ _NEEDS_ALL, _EVEN = "needs-all", "even"
 
 @dataclass(frozen=True)
 class CollectiveWords:
-    """Compiled at the first question, as few runs have evidence beside their logs."""
+    """Compiled at the first use, because few runs have evidence next to their logs."""
 
     vocabulary: Vocabulary
 
     def stands_in(self, frame: str) -> bool:
-        """-> whether a stack with this frame, `file:function`, waits in a collective."""
+        """Returns whether a stack with this frame, `file:function`, waits in a collective."""
         return bool(self._frames.search(frame))
 
     def may_wait_in(self, frame: str) -> bool:
-        """-> whether a stack with this frame may wait for other ranks, though it names no collective."""
+        """Returns whether a stack with this frame may wait for other ranks, although the frame does not name a
+        collective."""
         return bool(self._gradients.search(frame))
 
     def is_of_a_helper(self, frame: str) -> bool:
-        """-> whether a process with this frame is no rank, but was started by one, or starts them."""
+        """Returns whether a process with this frame is not a rank, but was started by a rank or starts ranks."""
         return bool(self._helpers.search(frame))
 
     def needs_all(self, operation: str) -> bool:
-        """-> whether it ends nowhere before every rank has come."""
+        """Returns whether the operation ends on no rank before all ranks have joined it."""
         return bool(self._operations[_NEEDS_ALL].search(operation))
 
     def is_even(self, operation: str) -> bool:
-        """-> whether it takes the same sizes on every rank."""
+        """Returns whether the operation needs the same sizes on every rank."""
         known = self._even.get(operation)
         if known is None:
             known = bool(self._operations[_EVEN].search(operation))
@@ -49,7 +50,7 @@ class CollectiveWords:
 
     @cached_property
     def _even(self) -> dict[str, bool]:
-        """What is asked of each call of each rank, though there are few operations."""
+        """Cached by operation, because it is needed for each call of each rank and there are few operations."""
         return {}
 
     @cached_property

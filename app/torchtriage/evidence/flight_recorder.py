@@ -1,6 +1,6 @@
-"""A dump of PyTorch's flight recorder as text (JSON) in, what one rank says about its process groups out.
+"""Reads a dump of PyTorch's flight recorder (JSON) and returns the process groups of one rank.
 
-Form and names are those of torch/csrc/distributed/c10d/FlightRecorder.hpp, versions 1.0 (torch 2.2) to 2.10 (2.13).
+Format and names are from torch/csrc/distributed/c10d/FlightRecorder.hpp, versions 1.0 (torch 2.2) to 2.10 (2.13).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.pickled_dumps import UNREAD
 from torchtriage.reading.whole_files import NotRead
 
-MOST_BYTES = 64 << 20  # of a dump's text
-_MOST_OPENED = 2_000_000  # lists and objects in it
-_FIRST, _LAST = 16, 16  # calls that did not end and that ended, kept of each group of each rank
+MOST_BYTES = 64 << 20  # bytes of a dump's text
+_MOST_OPENED = 2_000_000  # lists and objects in a dump
+_FIRST, _LAST = 16, 16  # pending calls, and completed calls, that are kept of each group of each rank
 _MOST_RANKS = 1_000_000
-_LONGEST = 2000  # characters of an entry's line
+_LONGEST = 2000  # characters of the line that shows an entry
 _COALESCED = "coalesced"
 _LIBRARY = lazy_regex(
     r"(?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3\.\d+[/\\]|^<|[/\\]torch[/\\](?:_|distributed|nn|utils|csrc)"
@@ -33,10 +33,10 @@ _LONGEST_WHERE = 80
 def read_dump(
     text: bytes, file: str | None, position: int, rank_in_name: int | None, host: str | None = None
 ) -> RankDump:
-    """-> the dump, of a rank on `host`. Its rank is the one that all of its groups have in common, else the one of the
-    file's name.
+    """Returns the dump of a rank on `host`. The rank is the only one that is a member of all its groups, or else the
+    one in the file's name.
 
-    Raises NotRead where it is no dump, or reports no rank.
+    Raises NotRead if it is not a dump, or the rank is unknown.
     """
     data = _parsed(text)
     entries = [entry for entry in data.get("entries") or () if isinstance(entry, dict)]
@@ -71,7 +71,7 @@ def _parsed(text: bytes) -> dict[str, Any]:
 
 
 def _config(told: Any) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """-> name and ranks of each group, by the name that entries call it."""
+    """Returns name and ranks of each group, by the name that entries use for it."""
     found: dict[str, tuple[str, tuple[int, ...]]] = {}
     for name, about in told.items() if isinstance(told, dict) else ():
         if isinstance(about, dict):
@@ -83,7 +83,7 @@ def _config(told: Any) -> dict[str, tuple[str, tuple[int, ...]]]:
 
 
 def _rank(config: Mapping[str, tuple[str, tuple[int, ...]]], named: int | None) -> int | None:
-    """-> the rank that wrote the dump: each rank is a member of all the groups that it knows."""
+    """Returns the rank that wrote the dump: a rank is a member of all groups that it knows."""
     sets = [frozenset(members) for _, members in config.values() if members]
     common: frozenset[int] = reduce(frozenset.__and__, sets) if sets else frozenset()
     return next(iter(common)) if len(common) == 1 else named
@@ -96,11 +96,11 @@ class _Open:
     name: str = ""
     ids: set[str] = field(default_factory=set)
     calls: list[Call] = field(default_factory=list)
-    joined: dict[int, bool] = field(default_factory=dict)  # batches of sends and recvs, with whether they ended
+    joined: dict[int, bool] = field(default_factory=dict)  # batches of sends and recvs, with whether they completed
 
 
 class _Groups:
-    """The groups that one rank reports, while its entries are added in their order."""
+    """The groups that one rank reports. Entries are added in order."""
 
     def __init__(self, config: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
         self._config = config
@@ -120,7 +120,8 @@ class _Groups:
         group.calls.append(call)
 
     def views(self, status: Any) -> dict[str, GroupView]:
-        """-> the groups by their keys. `status`: the last numbers of each group, by the process's own number of it."""
+        """Returns the groups by key. `status` has the last call numbers of each group, by the process's own number of
+        the group."""
         told = self._statuses(status if isinstance(status, dict) else {})
         return {
             self._key(name): self._view(name, group, told.get(name))
@@ -129,8 +130,8 @@ class _Groups:
         }
 
     def _statuses(self, status: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-        """-> the last numbers by the groups' names. A process numbers its groups in the order in which they were made,
-        as their names do, so that those without an entry can be told where all groups have a status."""
+        """Returns the last call numbers by the groups' names. A process numbers its groups in the order of their
+        creation, and so do their names. So groups without an entry can be identified if all groups have a status."""
         by_id = {number: name for name, group in self._open.items() for number in group.ids}
         if len(status) == len(self._config) and all(map(str.isdecimal, (*status, *self._config))):
             by_id = dict(zip(sorted(status, key=int), sorted(self._config, key=int), strict=True)) | by_id
@@ -141,7 +142,8 @@ class _Groups:
         }
 
     def _key(self, name: str) -> str:
-        """-> what all dumps call the group: two groups of one name have different ranks."""
+        """Returns a key of the group that is the same in all dumps. Two groups with the same name have different
+        ranks."""
         members = self._config.get(name, ("", ()))[1]
         return f"{name}:{min(members)}-{max(members)}x{len(members)}" if members else name
 
@@ -177,7 +179,8 @@ def _call(entry: Mapping[str, Any], key: str, order: int, number: int) -> Call:
     named = "p2p_seq_id" if transfer else "collective_seq_id"
     sequence = _int(entry.get(named) if named in entry else entry.get("seq_id"))
     state = str(entry.get("state") or "scheduled")
-    # Backends of a device tell by its events that a call ended; what Gloo retires has ended, whatever its state says.
+    # Backends of a device use its events to see that a call completed. With Gloo, a retired call completed, whatever
+    # its state is.
     retired = bool(entry.get("retired")) and backend == "gloo"
     created = _int(entry.get("time_created_ns")) or 1000 * _int(entry.get("time_created_us"))
     return Call(
@@ -196,7 +199,7 @@ def _short(value: Any) -> str:
 
 
 def _where(frames: Any) -> str | None:
-    """-> the user's line that made the call: the innermost that is of no library."""
+    """Returns the user's line that made the call: the innermost frame outside libraries, or None."""
     for frame in frames if isinstance(frames, list) else ():
         file = str(frame.get("filename", "")) if isinstance(frame, dict) else ""
         if file and not is_library(file):
@@ -205,13 +208,13 @@ def _where(frames: Any) -> str | None:
 
 
 def is_library(file: str) -> bool:
-    """-> whether the file is of an installed package or of Python itself."""
+    """Returns whether the file belongs to an installed package or to Python itself."""
     root = file.partition("/")[0].removesuffix(".py")  # py-spy shortens paths: selectors.py, torch/utils/data/…
     return _LIBRARY.search(file) is not None or root == "torch" or root in sys.stdlib_module_names
 
 
 def times_of(dump: RankDump) -> RankTimes:
-    """-> when the collectives that ended were called and ended, by the rank's own clock."""
+    """Returns when the completed collectives were called and when they completed, by the rank's own clock."""
     ended = [call for view in dump.groups.values() for call in view.ended if not call.point_to_point]
     return RankTimes(
         dump.rank, dump.host,
@@ -222,7 +225,7 @@ def times_of(dump: RankDump) -> RankTimes:
 
 
 def newest_of_each_rank(dumps: Iterable[RankDump]) -> dict[int, RankDump]:
-    """-> one dump of each rank: of several, as of several attempts, the newest."""
+    """Returns one dump per rank. If a rank has several, for example from several attempts, returns the newest."""
     found: dict[int, RankDump] = {}
     for dump in dumps:
         known = found.get(dump.rank)

@@ -1,8 +1,9 @@
-"""What `torchfrtrace`, or the debug server of torch.distributed, prints of the dumps of a run's ranks: its text in, the
-ranks that never came to a collective out.
+"""Reads the output of `torchfrtrace`, or of the debug server of torch.distributed, about the dumps of a run. Finds the
+ranks that did not join a collective.
 
-It compares the calls of one group at a time, so a rank that it calls missing may itself wait in another group: only who
-waits nowhere is named. The forms are those of torch 2.5 to 2.13, torch/distributed/flight_recorder/components.
+The tool compares the calls of one group at a time. So a rank that it calls missing may itself wait in another group.
+Only ranks that wait nowhere are suspects. The formats are those of torch 2.5 to 2.13,
+torch/distributed/flight_recorder/components.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MOST_BYTES = 32 << 20
 _MOST_FINDINGS = 50_000
 _MOST_RANKS = 65_536
 _LONGEST = 2000  # characters of a line
-_MOST_LINES = 6  # that are shown
+_MOST_LINES = 6  # lines that are shown
 _MISSING = "Not all ranks"
 _FINDING = lazy_regex(
     r"(Not all ranks) joining collective,? (?:sequence number: )?(\d{1,12})"
@@ -46,9 +47,8 @@ _FRAME = lazy_regex(r"\s*\S.{0,200} at (\S.{0,300}):(\d{1,9})\s*$")
 # collective type: 'broadcast'
 _CULPRIT = lazy_regex(r"Culprit rank (\d{1,7}); Error type: (\w{1,60})")
 _CALLED = lazy_regex(r"Expected ([a-z ]{4,40}): '(.{0,200}?)' does not match found ([a-z ]{4,40}): '(.{0,200}?)'")
-# === FR Trace ===, and in its table of collectives:
-#    0          74  True                        20947             0        91931  74:EXPERT_PARALLEL  nccl:all_to_all
-#   [[4096]]  [[4064]]  {12, 13, 14, 15}  scheduled           []                                               {15}
+# === FR Trace ===, and a row of its table of collectives: 0 74 True 20947 0 91931 74:EXPERT_PARALLEL nccl:all_to_all
+# [[4096]] [[4064]] {12, 13, 14, 15} scheduled [] {15}
 _TABLES = "=== FR Trace"
 _ROW = lazy_regex(
     r" *\d{1,9} +\S{1,60} +(?:True|False) +(\d{1,12}) +\d{1,12} +\d{1,12} +(\S{1,200})"
@@ -60,7 +60,8 @@ _NUMBER = lazy_regex(r"\d{1,7}")
 
 @dataclass(slots=True)
 class Finding:
-    """One collective that did not match: who was `missing`, or who did something else, the `culprits`."""
+    """A collective that did not match. `missing` are ranks that did not join it; `culprits` are ranks that called
+    something else."""
 
     kind: str
     sequence: int
@@ -71,16 +72,16 @@ class Finding:
     where: str | None = None
     expected: frozenset[int] = frozenset()
     missing: frozenset[int] = frozenset()
-    culprits: dict[int, str] = field(default_factory=dict)  # with the words on each
+    culprits: dict[int, str] = field(default_factory=dict)  # rank → the tool's words about it
 
     @property
     def between_two(self) -> bool:
-        """Whether it is a send or recv, for which all others of the group are called missing too."""
+        """Whether it is a send or recv. For these, the tool calls all other ranks of the group missing."""
         return self.operation.startswith(("send", "recv"))
 
 
 def read_trace(data: bytes, file: str | None, position: int) -> list[Finding]:
-    """-> the findings of a file, in its order. Raises NotRead where it holds more than such output."""
+    """Returns the findings of a file, in order. Raises NotRead if it contains more than such output."""
     found: list[Finding] = []
     tables = False
     for number, text in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
@@ -138,7 +139,7 @@ def _add(finding: Finding, name: str, value: str, line: Line) -> None:
 
 
 def hang_of_trace(found: Iterable[Finding], words: CollectiveWords) -> Hang | None:
-    """-> the ranks that others wait for and that wait nowhere themselves; None if it names none."""
+    """Returns the ranks that others wait for and that wait nowhere themselves, or None if there are none."""
     collectives = [one for one in found if not one.between_two]
     absent = [one for one in collectives if one.missing and one.kind == _MISSING]
     waiting = frozenset(rank for one in absent for rank in one.expected - one.missing)
@@ -151,7 +152,8 @@ def hang_of_trace(found: Iterable[Finding], words: CollectiveWords) -> Hang | No
 
 
 def _other_call(finding: Finding, words: CollectiveWords) -> Hang | None:
-    """-> the few of a group that called another operation, or with other sizes; the state of a call tells nothing."""
+    """Returns the few ranks of a group that called another operation, or used other sizes. The state of a call is not
+    compared."""
     for said in finding.culprits.values():
         called = _CALLED.search(said)
         few = len(finding.culprits) * 2 < len(finding.expected)

@@ -1,6 +1,7 @@
-"""Reports of NCCL's RAS service, as text or JSON: bytes in; ranks that are dead, silent, broken or behind out.
+"""Reads reports of NCCL's RAS service, as text or JSON. Finds ranks that are dead, do not respond, have failed or are
+behind.
 
-The forms are those of NCCL 2.24 to 2.32, src/ras/client_support.cc.
+The formats are those of NCCL 2.24 to 2.32, src/ras/client_support.cc.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from torchtriage.reading.whole_files import NotRead
 
 MOST_BYTES = 32 << 20
 _MOST_OPENED = 1_000_000  # lists and objects in JSON
-_MOST_LINES = 6  # of a report that are shown
-_MOST_RANKS = 65_536  # of a list of missing ones
+_MOST_LINES = 6  # lines of a report that are shown
+_MOST_RANKS = 65_536  # missing ranks in a list
 _GONE = ("DEAD", "INCOMPLETE")
-_SUCCESS, _IN_PROGRESS = 0, 7  # of ncclResult_t
+_SUCCESS, _IN_PROGRESS = 0, 7  # values of ncclResult_t
 _BEGINS = lazy_regex(r"Job summary\s*$")
 # (total) GPUs:       4          8            1         32       32
 _GPUS = lazy_regex(r"\s+\d+\s+[\d-]+\s+[\d-]+\s+\d+\s+(\d+)\s*$")
@@ -42,13 +43,13 @@ _PLAIN = lazy_regex(
     r"=+\s*$|NCCL version |CUDA runtime version |Job summary|Communicators\.\.\.|Errors\s*$|Warnings\s*$"
     r"|Group +Comms|[ (]"
 )
-# NCCL 2.28 leaves out the comma between the device and the state of a missing rank.
+# NCCL 2.28 omits the comma between the device and the state of a missing rank.
 _NO_COMMA = lazy_regex(r'("nvml_dev": ?\d+)(\s*"status")')
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process, named by `line`. `rank` is its rank in the communicator, None where only the job names it."""
+    """A process, shown in `line`. `rank` is its rank in the communicator, or None if only the job's list has it."""
 
     rank: int | None
     line: Line = field(compare=False)
@@ -59,8 +60,8 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Ranks that share one value. `value`: how many operations they launched, their status, their error.
-    `processes` are empty where there are too many to be listed."""
+    """Ranks that have the same value, which is the number of operations that they launched, their status or their
+    error. `processes` is empty if there are too many to list."""
 
     value: str
     count: int
@@ -69,8 +70,8 @@ class Side:
 
 @dataclass(slots=True)
 class Block:
-    """What is said under one heading. `communicator` is its hash, None for the job; `what` names the operation of
-    differing counts."""
+    """The content under one heading. `communicator` is its hash, or None for the job. `what` is the operation whose
+    counts differ."""
 
     kind: str
     line: Line
@@ -83,18 +84,18 @@ class Block:
 
 @dataclass(slots=True)
 class Report:
-    """One answer of the service. `gpus`: how many the job has."""
+    """One reply of the service. `gpus` is the number of GPUs of the job."""
 
     gpus: int | None = None
     blocks: list[Block] = field(default_factory=list)
 
     def is_of_all(self, block: Block) -> bool:
-        """-> whether a block is about the communicator of all GPUs, whose ranks are those of the run."""
+        """Returns whether a block is about the communicator of all GPUs. Its ranks are those of the run."""
         return block.size is not None and block.size == self.gpus
 
 
 def read_reports(data: bytes, file: str | None, position: int) -> list[Report]:
-    """-> the reports of a file, in its order. Raises NotRead where it is neither form of one."""
+    """Returns the reports of a file, in order. Raises NotRead if it has neither format."""
     text = data.decode("utf-8", "replace")
     if text.lstrip()[:1] == "{":
         return [_of_json(text, file, position)]
@@ -105,13 +106,13 @@ def read_reports(data: bytes, file: str | None, position: int) -> list[Report]:
 
 
 def is_report_alone(data: bytes) -> bool:
-    """-> whether reports are all that is in a file, so that it is no log."""
+    """Returns whether a file contains only reports, so it is not a log."""
     lines = (line for line in data.decode("utf-8", "replace").split("\n") if line.strip())
     return data.lstrip()[:1] == b"{" or all(_PLAIN.match(line) or _BLOCK.match(line) for line in lines)
 
 
 def hang_of_reports(reports: Iterable[Report]) -> Hang | None:
-    """-> the ranks that the newest report names; None if it names none."""
+    """Returns the hang of the ranks that the newest report names, or None if it names none."""
     *earlier, newest = [Report(), *reports]
     gone = [block for block in newest.blocks if block.kind in _GONE and block.processes]
     if gone:
@@ -129,12 +130,12 @@ def hang_of_reports(reports: Iterable[Report]) -> Hang | None:
 
 
 def _same(block: Block, other: Block) -> bool:
-    """-> whether nothing moved between two reports of one communicator."""
+    """Returns whether nothing changed between two reports of one communicator."""
     return (block.communicator, block.what, block.sides) == (other.communicator, other.what, other.sides)
 
 
 def _of_gone(block: Block, report: Report) -> Hang:
-    """-> the processes that do not answer; dead where the report calls them so."""
+    """Returns the hang of the processes that do not respond. They are dead if the report says so."""
     dead = {(one.pid, one.node) for other in report.blocks if other.kind == "DEAD" for one in other.processes}
     named = tuple(block.processes)
     is_dead = any(one.pid is not None and (one.pid, one.node) in dead for one in named)
@@ -142,7 +143,8 @@ def _of_gone(block: Block, report: Report) -> Hang:
 
 
 def _of_sides(block: Block, report: Report, still: bool) -> Hang:
-    """-> the few that launched fewer operations than the others, or more; or whose status is another one."""
+    """Returns the hang of the few ranks that launched fewer or more operations than the others, or that have another
+    status."""
     if not block.what:
         few = min(block.sides, key=lambda side: side.count)
         others = max(block.sides, key=lambda side: side.count)
@@ -172,7 +174,7 @@ def _hang(
 
 
 def _named(named: tuple[Process, ...], ranks: tuple[int, ...], of_all: bool) -> str:
-    """-> `Rank 21 (GPU 5, process 3487984 on 172.16.64.213)`; of several the first one with its place."""
+    """Returns `Rank 21 (GPU 5, process 3487984 on 172.16.64.213)`. For several ranks, only the first has its place."""
     first = named[0]
     if not ranks:
         place = f"Process {first.pid} on {first.node} (GPU {first.gpu})"
@@ -212,7 +214,7 @@ def _of_text(text: str, file: str | None, position: int) -> Iterator[Report]:
 
 
 def _with_line(report: Report, block: Block, side: Side | None, line: Line) -> tuple[Block, Side | None]:
-    """Adds a line below a heading -> the block and the side that the next line belongs to."""
+    """Adds a line below a heading. Returns the block and the side to which the next line belongs."""
     text = line.text
     if counts := _COUNTS_OF.match(text):
         if block.sides or block.what:
@@ -242,7 +244,7 @@ def _with_line(report: Report, block: Block, side: Side | None, line: Line) -> t
 
 
 def _with_places(report: Report, ranks: RankSet, line: Line) -> list[Process]:
-    """-> the missing ranks of a communicator; a single one is the single process that the job misses."""
+    """Returns the missing ranks of a communicator. If there is one, it is the single process that the job misses."""
     missed = [one for block in report.blocks if block.communicator is None for one in block.processes]
     if len(ranks) == len(missed) == 1:
         return [replace(missed[0], rank=next(iter(ranks)))]
@@ -292,7 +294,8 @@ def _blocks(one: Mapping[str, Any], name: str, line: Line) -> Iterator[Block]:
 
 
 def _sides(ranks: Iterable[dict[str, Any]], line: Line, value: Callable[[Mapping[str, Any]], str | None]) -> list[Side]:
-    """-> the ranks by what a function says of each, the most first; those of which it says None are left out."""
+    """Groups the ranks by the value that a function returns for each, the largest group first. Ranks with None are left
+    out."""
     found: dict[str, list[Process]] = {}
     for rank in ranks:
         if (said := value(rank)) is not None:
@@ -340,7 +343,7 @@ def _dicts(value: object) -> list[dict[str, Any]]:
 
 
 def _line_of(text: str, name: str, file: str | None, position: int) -> Line:
-    """-> the line that names a communicator."""
+    """Returns the line that names a communicator."""
     at = re.search(re.escape(name), text) if name else None
     number = text.count("\n", 0, at.start()) + 1 if at else 1
     shown = text.split("\n", number)[number - 1].strip()[:200]

@@ -1,4 +1,4 @@
-"""Where all ranks stand while a run hangs: what each rank waits in and the stacks in, states of many ranks out."""
+"""Combines what each rank waits in with the stacks, to describe where all ranks are while a run hangs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from itertools import chain
 from torchtriage.domain.evidence import Call, Hang, RankState
 from torchtriage.domain.rank_set import RankSet
 
-_MOST = 24  # states that a verdict holds
+_MOST = 24  # states in a verdict
 
-_Key = tuple[str, str | None, str | None, str | None, str | None]  # the fields of a state but its ranks
-Standing = tuple[Call | None, str, tuple[int, ...]]  # the call, its group's name, and the ranks that did not come
+_Key = tuple[str, str | None, str | None, str | None, str | None]  # the fields of a state, except its ranks
+# the call, the name of its group, and the ranks that did not join it
+Standing = tuple[Call | None, str, tuple[int, ...]]
 
 
 def states_of(
@@ -21,9 +22,9 @@ def states_of(
     lost: Iterable[int],
     doing: Mapping[int, str],
 ) -> tuple[RankState, ...]:
-    """-> the states of a hang, the suspects' first, then the ones of most ranks. `standing`: where each rank stands
-    that left a dump, and `waits` whether it waits there; `lost` are the ranks that left none; `doing` is where stacks
-    stand."""
+    """Returns the states of the ranks in a hang: first those of the suspects, then those of the most ranks. `standing`
+    says where each rank with a dump is; `waits` returns whether it waits there. `lost` are the ranks without a dump.
+    `doing` says where each stack is."""
     suspects = frozenset(hang.suspects)
     folded: dict[_Key, tuple[list[int], set[tuple[int, ...]]]] = {}
     for rank in sorted({*standing, *lost, *suspects, *hang.waiting}):

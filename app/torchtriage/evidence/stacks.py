@@ -1,5 +1,5 @@
-"""Stacks of processes, as py-spy (text or JSON), Python's faulthandler and gdb print them: bytes in, where one stood
-out; and of many ranks the few that are elsewhere than in a collective."""
+"""Reads stacks of processes, as printed by py-spy (text or JSON), Python's faulthandler and gdb. Finds the place of
+each process, and the few ranks that are not in a collective."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from torchtriage.reading.whole_files import NotRead
 
 MOST_BYTES = 4 << 20
 _MOST_OPENED = 200_000  # lists and objects in JSON
-_MOST_FRAMES = 200  # of a stack
-_MOST_LINES = 6  # of stacks that are shown
-_FEWEST = 2  # stacks that can be compared
+_MOST_FRAMES = 200  # frames of a stack
+_MOST_LINES = 6  # lines of stacks that are shown
+_FEWEST = 2  # stacks that are needed for a comparison
 _MAIN = "MainThread"
-_SCRIPT = "<module>"  # the function of a script's own lines, in the stack of the thread that runs it
+_SCRIPT = "<module>"  # the function name of a script's top-level code, in the stack of the thread that runs it
 # Thread 4711 (idle): "MainThread" · Thread 0x7F5C (active+gil)
 _PY_SPY_THREAD = lazy_regex(r'Thread (?:0x)?[0-9A-Fa-f]{1,16} \([^)]{1,40}\)(?:: "([^"]{0,200})")?')
 #     wait (threading.py:327)
@@ -39,19 +39,19 @@ _GDB_FRAME = lazy_regex(
     r"#\d{1,4} +(?:0x[0-9a-f]{1,16} in )?(\S.{0,400}?) ?\((.{0,4000})\)"
     r"(?: (?:at|from) (\S{1,500}?)(?::(\d{1,9}))?)?\s*$"
 )
-# py-bt of gdb's python extension · a frame of the interpreter that names the Python line it runs
+# py-bt of gdb's Python extension · a frame of the interpreter that names the Python line
 _PY_BT = lazy_regex(r'\s{2}File "(.{1,500})", line (\d{1,9}), in (.{1,200})$')
 _RUNS = lazy_regex(r"Frame 0x[0-9a-f]{1,16}, for file ([^,\n]{1,500}), line (\d{1,9}), in (\w{1,200})")
-_NATIVE = lazy_regex(r"^$|\.(?:so(?:\.[\d.]+)?|c|cc|cpp|cxx|cu|h|hpp|S)$")  # files of frames that are no Python
+_NATIVE = lazy_regex(r"^$|\.(?:so(?:\.[\d.]+)?|c|cc|cpp|cxx|cu|h|hpp|S)$")  # files of frames that are not Python
 # ./nptl/sem_waitcommon.c:do_futex_wait · ./nptl/sem_wait.c:__new_sem_wait · libc.so.6:0x7f9bf0a4cf16
 _LIBC = lazy_regex(r":(?:0x|\w*futex|\w*_sem_)\w*$")
-_NATIVE_MAIN = "1"  # gdb counts from the newest thread down to the one that the process began with
+_NATIVE_MAIN = "1"  # gdb numbers threads from the newest down to the first one of the process
 # === Rank 0: http://gpu-021:41233 ===
 _RANK = lazy_regex(r"(?m)^=== Rank (\d{1,6}): \S{1,300} ===\s*$")
 # Process 4711: /usr/bin/python -u train.py --fsdp / Python v3.11.7 (/usr/bin/python3.11)
 _PROCESS = lazy_regex(r"(?m)^Process (\d{1,9}): ([^\n]{0,4000})\nPython v\d")
-# Timeout (0:05:00)! ·   ... ·   Garbage-collecting; `Extension modules:` stands only below a dump with which a signal
-# ended the process, so a file with that line is read as a log.
+# Timeout (0:05:00)! · ... · Garbage-collecting; `Extension modules:` follows only a dump after which a signal ended the
+# process, so a file with this line is read as a log.
 _BESIDE = lazy_regex(r"Timeout \([\d:.]{1,20}\)!$|\s*\.\.\.$|\s*<no Python frame>$|\s{2}Garbage-collecting$")
 
 
@@ -63,8 +63,8 @@ class _Thread(NamedTuple):
 
 
 def read_stacks(data: bytes, file: str | None, position: int, rank: int | None) -> list[RankStack]:
-    """-> the stacks of a file: of one process, which is of `rank`; of the ranks that its headings name; or of several
-    processes, without a rank. Raises NotRead where there is none."""
+    """Returns the stacks of a file: of one process, which is `rank`; of the ranks in its headings; or of several
+    processes without ranks. Raises NotRead if there are none."""
     text = data.decode("utf-8", "replace")
     ranks, processes = list(_RANK.finditer(text)), list(_PROCESS.finditer(text))
     if not ranks and len(processes) <= 1:
@@ -73,7 +73,7 @@ def read_stacks(data: bytes, file: str | None, position: int, rank: int | None) 
     found: list[RankStack] = []
     for head, after in zip(heads, [*heads[1:], None], strict=True):
         part = text[head.start() : after.start() if after else len(text)]
-        with suppress(NotRead):  # of a rank that did not answer there is none
+        with suppress(NotRead):  # a rank that did not respond has no stack
             stack = read_stack(part.encode(), file, position, int(head[1]) if ranks else None)
             number = stack.line.number + text.count("\n", 0, head.start())
             line = stack.line._replace(number=number, position=Position(position, number))
@@ -84,13 +84,14 @@ def read_stacks(data: bytes, file: str | None, position: int, rank: int | None) 
 
 
 def _of_one_command(stacks: list[RankStack], commands: Mapping[int, str]) -> list[RankStack]:
-    """-> the stacks of the command that most of the processes run: ranks run the same, and others were dumped too."""
+    """Returns the stacks of the command that most processes run. Ranks run the same command, but other processes may
+    have been dumped too."""
     most = Counter(commands[stack.process or 0] for stack in stacks).most_common(1)[0][0]
     return [stack for stack in stacks if commands[stack.process or 0] == most]
 
 
 def read_stack(data: bytes, file: str | None, position: int, rank: int | None) -> RankStack:
-    """-> where the main thread stood. Raises NotRead where no frame of any thread is there."""
+    """Returns the place of the main thread. Raises NotRead if no thread has a frame."""
     threads = [thread for thread in _threads(data) if thread.frames]
     if not threads:
         raise NotRead("no stack in it")
@@ -101,7 +102,7 @@ def read_stack(data: bytes, file: str | None, position: int, rank: int | None) -
 
 
 def is_stack_alone(data: bytes) -> bool:
-    """-> whether faulthandler's stacks are all that is in a file, so that it is no log."""
+    """Returns whether a file contains only stacks of faulthandler, so it is not a log."""
     lines = (text for text in data.decode("utf-8", "replace").split("\n") if text.strip())
     return all(_FAULT_THREAD.match(text) or _FAULT_FRAME.match(text) or _BESIDE.match(text) for text in lines)
 
@@ -135,7 +136,7 @@ def _frame(text: str) -> StackLine | None:
 
 
 def _native_frame(text: str) -> StackLine | None:
-    """-> a frame of gdb; of the interpreter's own the Python line that it runs, where the debugger tells it."""
+    """Returns a frame of gdb. For a frame of the interpreter, returns the Python line if the debugger shows it."""
     if python := _PY_BT.match(text) or _RUNS.search(text):
         return StackLine(python[1], int(python[2]), python[3])
     found = _GDB_FRAME.match(text)
@@ -166,8 +167,8 @@ def _json_frame(frame: dict[str, Any]) -> StackLine:
 
 
 def elsewhere(stacks: Mapping[int, RankStack], dumped: Hang | None, words: CollectiveWords) -> Hang | None:
-    """-> the hang that the stacks show: most ranks wait in a collective, few do not. None where they do not tell.
-    `dumped` is what the dumps show of it, whose collective is the one that is waited in."""
+    """Returns the hang in which most ranks wait in a collective and few do not, or None if the stacks do not show one.
+    `dumped` is the hang in the dumps; its collective is the one that the ranks wait in."""
     waiting = [rank for rank, stack in stacks.items() if any(words.stands_in(_name(frame)) for frame in stack.frames)]
     few = sorted(stacks.keys() - set(waiting))
     one_of_two = len(stacks) == _FEWEST and dumped is None
@@ -189,7 +190,7 @@ def elsewhere(stacks: Mapping[int, RankStack], dumped: Hang | None, words: Colle
 
 
 def process_elsewhere(stacks: Iterable[RankStack], words: CollectiveWords) -> Hang | None:
-    """-> the same of processes of which no rank is known, in words of their own."""
+    """Does the same for processes without known ranks."""
     ranks = [stack for stack in stacks if not any(words.is_of_a_helper(_name(frame)) for frame in stack.frames)]
     found = elsewhere({stack.process: stack for stack in ranks if stack.process is not None}, None, words)
     if found is None or len(ranks) <= _FEWEST:
@@ -202,9 +203,9 @@ def process_elsewhere(stacks: Iterable[RankStack], words: CollectiveWords) -> Ha
 def _at_one_place(
     stacks: Mapping[int, RankStack], in_collectives: list[int], words: CollectiveWords
 ) -> tuple[list[int], list[int]]:
-    """-> the ranks that stand at one and the same place where they may wait for the others, as in the backward pass,
-    and those that wait nowhere, if these are fewer. Two ranks can't tell which of them is the one; and one that waits
-    in a collective may do so for one of those that seem to be where they should."""
+    """Returns the ranks that are all at one place where they may wait for others, such as the backward pass, and the
+    ranks that wait nowhere if these are fewer. Two ranks are not enough to decide which one is at fault. A rank that
+    waits in a collective may wait for one that seems to be at the usual place."""
     places: dict[tuple[StackLine, ...], list[int]] = {}
     for rank, stack in stacks.items():
         if rank in in_collectives or any(words.may_wait_in(_name(frame)) for frame in stack.frames):
@@ -215,7 +216,8 @@ def _at_one_place(
 
 
 def doing(stack: RankStack) -> str:
-    """-> where it stood: the innermost frame, but for those in which the C library waits; and the user's above it."""
+    """Returns the place of a stack: the innermost frame that is not a wait in the C library, and the user's frame above
+    it."""
     python = (frame for frame in stack.frames if not _NATIVE.search(frame.file))
     own = next((frame for frame in python if not is_library(frame.file)), None)
     inner = next((frame for frame in stack.frames if not _is_inside_libc(frame)), stack.frames[0])

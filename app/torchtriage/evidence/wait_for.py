@@ -1,6 +1,7 @@
-"""Explains a hang from the dumps of many ranks: who is in which collective, who never came, who came to another one.
+"""Explains a hang from the dumps of many ranks: which collective each rank is in, who never joined, and who joined
+another one.
 
-A rank that others wait for is to blame only where it waits for nobody itself: the waiting is followed to its end.
+A rank that others wait for is at fault only if it waits for nobody itself. So the waiting is followed to its end.
 """
 
 from __future__ import annotations
@@ -18,47 +19,47 @@ from torchtriage.evidence.wait_graph import sinks
 from torchtriage.lazy_regex import lazy_regex
 
 _TRANSFER = lazy_regex(r"(send|recv) (\d{1,7})(?:->|<-)(\d{1,7})")
-_ALL_RANKS = "default_pg"  # how the group of all ranks is called
-_MOST_LINES = 6  # of dumps that are shown
+_ALL_RANKS = "default_pg"  # name of the group of all ranks
+_MOST_LINES = 6  # lines of dumps that are shown
 
-Place = tuple[str, int]  # a group and the number of a collective in it
+Place = tuple[str, int]  # a group, and the number of a collective in it
 Node = int | Place  # a rank, or a place
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Why one rank is to blame, where, and what it called instead."""
+    """Why and where one rank is at fault, and what it called instead."""
 
     kind: str
     place: Place
     other: Call | None = None
-    theirs: Call | None = None  # what the others called there, where not all are in it
+    theirs: Call | None = None  # what the others called there, if not all are in it
 
 
 @dataclass(slots=True)
 class _Group:
-    """A process group as all dumps report it."""
+    """A process group as reported in all dumps."""
 
     key: str
     name: str
     members: tuple[int, ...] = ()
     views: dict[int, GroupView] = field(default_factory=dict)
-    unsure: bool = False  # no dump tells its members, so that a rank without a dump may be one
+    unsure: bool = False  # no dump lists its members, so a rank without a dump may be one
 
     def came(self, rank: int, number: int) -> bool:
         return rank in self.views and self.views[rank].enqueued >= number
 
     def call_of(self, rank: int, number: int) -> Call | None:
-        """-> the call with that number in which the rank still is."""
+        """Returns the pending call of the rank with this number, or None."""
         view = self.views.get(rank)
         return next((call for call in view.pending if call.sequence == number), None) if view else None
 
     def calls(self, number: int) -> dict[int, Call]:
-        """-> the ranks that still are in the call with that number."""
+        """Returns the ranks whose call with this number is pending, with the call."""
         return {rank: call for rank in self.views if (call := self.call_of(rank, number)) is not None}
 
     def ended(self, number: int) -> list[int]:
-        """-> the ranks that ended the call with that number."""
+        """Returns the ranks that completed the call with this number."""
         return [
             rank
             for rank, view in self.views.items()
@@ -68,7 +69,8 @@ class _Group:
         ]
 
     def given_up(self, number: int) -> dict[int, Call]:
-        """-> the ranks of whose call it is only known that it was left: it ended, or it failed. So it is with Gloo."""
+        """Returns the ranks that are no longer in the call, while it is unknown whether it completed or failed. This
+        happens with Gloo."""
         return {
             rank: call
             for rank, view in self.views.items()
@@ -83,8 +85,8 @@ def hang_of(
     world_size: int | None = None,
     doing: Mapping[int, str] | None = None,
 ) -> Hang | None:
-    """-> what the dumps of a run, one of each rank, show of a hang; None where no rank waits. `world_size`: how many
-    ranks the run has, where something else tells; `doing`: where the stacks of ranks stand."""
+    """Returns the hang that the dumps of a run show, or None if no rank waits. There is one dump per rank. `world_size`
+    is the number of ranks, if known from elsewhere. `doing` says where the stacks of ranks are."""
     waits = _Waits(_with_unused_groups(dumps), words, world_size)
     if not (waits.inside or waits.transfers or waits.torn or waits.departed):
         return None
@@ -94,7 +96,7 @@ def hang_of(
 
 
 class _Waits:
-    """All that is pending: in which collective which ranks are, and who is missing there."""
+    """All pending calls: which ranks are in which collective, and which ranks are missing there."""
 
     def __init__(self, dumps: Mapping[int, RankDump], words: CollectiveWords, world_size: int | None) -> None:
         self.dumps, self.words = dumps, words
@@ -102,7 +104,7 @@ class _Waits:
         self.groups = _groups(dumps, every)
         known = {*every, *(rank for group in self.groups.values() for rank in group.members)}
         self.lost = sorted(known - dumps.keys())
-        self.inside: dict[Place, list[int]] = {}  # of each rank and group the first collective and the last
+        self.inside: dict[Place, list[int]] = {}  # for each rank and group, the first and the last pending collective
         for rank, dump in dumps.items():
             for key, view in dump.groups.items():
                 for number in {view.pending[0].sequence, view.pending[-1].sequence} if view.pending else ():
@@ -115,20 +117,20 @@ class _Waits:
         self.departed = departures(dumps, self._form)
 
     def explained(self) -> Hang:
-        """-> who is to blame, as far as the dumps tell, the surest signs first."""
+        """Returns the ranks at fault, as far as the dumps show. The most reliable signs come first."""
         if self.departed:
             return self._hang_of(self._of_departed())
         forced = self._of_other_call() | self._unfinished()
         blamed = self._blamed(forced, True) or self._blamed(forced, False) or self._not_begun()
         if blamed:
             return self._hang_of(blamed)
-        absent = {} if self.torn else self._absent()  # where ranks disagree, Gloo aborts others than those at fault
+        absent = {} if self.torn else self._absent()  # if ranks disagree, Gloo aborts other ranks than those at fault
         if absent:
             kind = "absent" if len(absent) <= len(self.dumps) else "few-dumps"
             place = min(absent.values(), key=self._weight)
             return self._hang(kind, sorted(absent) if kind == "absent" else (), place)
         crossed = any(sum(isinstance(node, int) for node in sink) > 1 for sink in self._sinks({}, True))
-        # Where one waits in a group whose other members no dump tells, all are not in the same call.
+        # If a rank waits in a group whose other members are in no dump, not all ranks are in the same call.
         unsure = any(self.groups[key].unsure for key, _ in self.inside)
         crossed = crossed or (unsure and self._misses_one())
         return self._hang(
@@ -136,12 +138,12 @@ class _Waits:
         )
 
     def _misses_one(self) -> bool:
-        """-> whether a rank with a dump did not come to a call of the group of all."""
+        """Returns whether a rank with a dump did not join a call of the group of all ranks."""
         return any(self.missing[place] for place in self.inside if not self.groups[place[0]].unsure)
 
     def _left(self) -> dict[Place, list[int]]:
-        """-> of each rank that waits nowhere the call that it made last, where it is not known how that was left. With
-        Gloo a rank whose peer is gone leaves its call with an exception."""
+        """Returns the last call of each rank that waits nowhere, if it is unknown whether it completed. With Gloo, a
+        rank whose peer is gone leaves its call with an exception."""
         found: dict[Place, list[int]] = {}
         for rank, dump in self.dumps.items():
             views = dump.groups.values()
@@ -152,8 +154,8 @@ class _Waits:
         return found
 
     def _lost_at(self, place: Place) -> list[int]:
-        """-> the ranks without a dump that may be the ones for which those at the place waited: nobody who does the
-        same in this group, or in those like it, came further."""
+        """Returns the ranks without a dump for which the ranks at this place may have waited. No rank that does the
+        same in this group, or in similar groups, got further."""
         group = self.groups[place[0]]
         alike = (view for one in (group, *self._alike(group)) for view in one.views.values())
         if place in self.left and any(view.enqueued > place[1] for view in alike):
@@ -164,12 +166,12 @@ class _Waits:
         return [rank for rank in self.lost if rank not in others]
 
     def waits(self, rank: int) -> bool:
-        """-> whether a rank has a call that did not end."""
+        """Returns whether a rank has a pending call."""
         return rank in self.transfers or any(view.pending for view in self.dumps[rank].groups.values())
 
     def standing(self, hang: Hang) -> dict[int, Standing]:
-        """-> of each rank the first call that did not end, else its last one; the group's name; and for whom it waits
-        there: who did not come, else the suspects of that group."""
+        """Returns for each rank its first pending call, or else its last call; the name of the group; and the ranks
+        that it waits for: those that did not join, or else the suspects of that group."""
         missing = {
             place: tuple(self.missing[place] or self._held(place) or self._lost_at(place)) for place in self.inside
         }
@@ -196,14 +198,15 @@ class _Waits:
         return tuple(suspect for suspect in hang.suspects if suspect in members or group.unsure)
 
     def _of_departed(self) -> dict[int, Blame]:
-        """-> those that left the program which most ranks run."""
+        """Returns the ranks that departed from the program that most ranks run."""
         return {
             rank: Blame("other-call", (left.theirs.group, left.theirs.sequence), left.own, left.theirs)
             for rank, left in self.departed.items()
         }
 
     def _unfinished(self) -> dict[int, Blame]:
-        """-> ranks that did not end a collective which others did: every rank had come, so it is their own."""
+        """Returns the ranks that did not complete a collective which others completed. All ranks had joined it, so
+        these ranks are at fault."""
         found: dict[int, Blame] = {}
         for place in sorted(self.inside, key=self._in_time):
             group = self.groups[place[0]]
@@ -215,8 +218,8 @@ class _Waits:
         return found
 
     def _torn(self) -> dict[str, tuple[Place, dict[str, list[int]]]]:
-        """-> for each group in which ranks came to different calls under one number, the first such number and the
-        ranks by what they called, the most first."""
+        """Returns, for each group in which ranks made different calls with the same number, the first such number and
+        the ranks by call, the most frequent call first."""
         found: dict[str, tuple[Place, dict[str, list[int]]]] = {}
         for place in sorted(self.inside.keys() | self.left.keys(), key=lambda place: place[1]):
             sides: dict[str, list[int]] = {}
@@ -228,7 +231,7 @@ class _Waits:
         return found
 
     def _of_other_call(self) -> dict[int, Blame]:
-        """-> the few that called something else than the most."""
+        """Returns the few ranks that made another call than most ranks."""
         found: dict[int, Blame] = {}
         for place, sides in self.torn.values():
             usual = self._usual(place, sides)
@@ -242,8 +245,8 @@ class _Waits:
         return (group.given_up(place[1]) | group.calls(place[1])).get(rank)
 
     def _usual(self, place: Place, sides: Mapping[str, list[int]]) -> str | None:
-        """-> what most ranks called at a place where they differ; of as many on both sides what groups called there
-        that do the same with other ranks."""
+        """Returns what most ranks called at a place where they differ. If both sides are equally large, uses what
+        similar groups of other ranks called there."""
         most, *others = sides
         if len(sides[most]) > sum(len(sides[other]) for other in others):
             return most
@@ -258,7 +261,7 @@ class _Waits:
         return known[0] if len(known) == 1 else None
 
     def _blamed(self, forced: Mapping[int, Blame], with_transfers: bool) -> dict[int, Blame]:
-        """-> those at which all waiting ends."""
+        """Returns the ranks at which all waiting ends."""
         found = dict(forced)
         torn = {rank for _, sides in self.torn.values() for ranks in sides.values() for rank in ranks}
         accused: dict[int, Place | None] = {rank: at for rank, at in self._accused().items() if rank not in torn}
@@ -273,8 +276,8 @@ class _Waits:
         return found
 
     def _out_of_step(self, sink: Iterable[Node]) -> dict[int, Blame]:
-        """-> of ranks that wait for one another those that skipped a call, or made one too many, as the groups show
-        that do the same with other ranks: all ended the one that these skipped, or none came to the one too many."""
+        """Returns, of ranks that wait for each other, those that skipped a call or made one too many. Similar groups of
+        other ranks show it: all completed the skipped call, or none joined the additional one."""
         found: dict[int, Blame] = {}
         for place in (node for node in sink if not isinstance(node, int)):
             alike = self._alike(self.groups[place[0]])
@@ -286,11 +289,11 @@ class _Waits:
         return found
 
     def _alike(self, group: _Group) -> list[_Group]:
-        """-> the other groups of the same name, which do the same with other ranks."""
+        """Returns the other groups of the same name, which do the same with other ranks."""
         return [other for other in self.groups.values() if other is not group and other.name == group.name]
 
     def _accused(self) -> dict[int, Place]:
-        """-> the ranks that did not come, each with the first place where it is missing."""
+        """Returns the ranks that did not join, each with the first place where it is missing."""
         found: dict[int, Place] = {}
         for place in sorted(self.inside, key=self._in_time):
             for rank in self.missing[place]:
@@ -315,7 +318,7 @@ class _Waits:
         return sinks(edges)
 
     def _held(self, place: Place) -> set[int]:
-        """-> ranks that came and have an earlier collective of another group to end first."""
+        """Returns the ranks that joined, but must first complete an earlier collective of another group."""
         return {
             rank
             for rank, call in self.groups[place[0]].calls(place[1]).items()
@@ -327,7 +330,7 @@ class _Waits:
         }
 
     def _missing(self, place: Place) -> list[int]:
-        """-> the ranks of the group that have a dump and did not come to the place."""
+        """Returns the members of the group that have a dump and did not join at the place."""
         group = self.groups[place[0]]
         return [rank for rank in group.members if rank in self.dumps and not group.came(rank, place[1])]
 
@@ -343,14 +346,15 @@ class _Waits:
                     yield peer
 
     def _ends(self, key: str, call: Call) -> tuple[str, int] | None:
-        """-> whether a transfer is a send or a recv, and the rank at its other end."""
+        """Returns whether a transfer is a send or a recv, and the rank at its other end."""
         told, members = _TRANSFER.match(call.operation), self.groups[key].members
         if told is None or int(told[3]) >= len(members):
             return None
         return told[1], members[int(told[3])]
 
     def _not_begun(self) -> dict[int, Blame]:
-        """-> the few whose GPU did not begin a collective that all came to, and that the GPUs of the others began."""
+        """Returns the few ranks whose GPU did not start a collective that all ranks joined and the GPUs of the others
+        started."""
         for place in sorted(self.inside, key=self._weight):
             calls = self.groups[place[0]].calls(place[1])
             late = [rank for rank, call in calls.items() if call.state == "scheduled"]
@@ -360,7 +364,7 @@ class _Waits:
         return {}
 
     def _absent(self) -> dict[int, Place | None]:
-        """-> ranks without a dump at which all waiting ends."""
+        """Returns the ranks without a dump at which all waiting ends."""
         lost = {node for sink in self._sinks({}, True) if len(sink) == 1 for node in sink if node in self.lost}
         found: dict[int, Place | None] = {}
         for place in sorted(self.inside, key=self._weight):
@@ -371,27 +375,27 @@ class _Waits:
         return found or {peer: None for peer in peers if peer not in self.dumps}
 
     def _form(self, call: Call) -> str:
-        """-> what all ranks must have in common."""
+        """Returns the part of a call that must be equal on all ranks."""
         even = self.words.is_even(call.operation)
         return f"{call.operation} {call.sizes} {call.dtypes}" if even else call.operation
 
     def _began(self, place: Place) -> int:
-        """-> when the first rank came to the place, in ns."""
+        """Returns the time, in ns, at which the first rank joined at the place."""
         return min((call.created_ns for call in self.groups[place[0]].calls(place[1]).values()), default=0)
 
     def _in_time(self, place: Place) -> tuple[int, int, str]:
-        """-> the order of places: those first to which somebody came first."""
+        """Sort key for places: the place that a rank joined first comes first."""
         return (self.began[place], place[1], place[0])
 
     def _weight(self, place: Place | None) -> tuple[int, int, str]:
-        """-> the order of places: those with the most ranks first."""
+        """Sort key for places: the place with the most ranks comes first."""
         return (-len(self.inside[place]), place[1], place[0]) if place else (0, 0, "")
 
     def _any_place(self) -> Place:
         return min(self.inside, key=self._weight, default=("", 0))
 
     def _hang_of(self, blamed: Mapping[int, Blame]) -> Hang:
-        """-> the hang as the sign tells it that most of the blamed ranks show."""
+        """Returns the hang for the sign that most of the ranks at fault show."""
         kinds = Counter(blame.kind for blame in blamed.values())
         rank = min(blamed, key=lambda rank: (-kinds[blamed[rank].kind], rank))
         blame = blamed[rank]
@@ -422,21 +426,21 @@ class _Waits:
         )  # fmt: skip
 
     def _last(self, rank: int, key: str) -> Call | None:
-        """-> the last collective of the group that a rank called."""
+        """Returns the last collective of the group that a rank called."""
         view = self.dumps[rank].groups.get(key)
         calls = (*view.ended, *view.pending) if view else ()
         return max(calls, key=lambda call: call.order, default=None)
 
     def _any_lines(self) -> list[Line]:
-        """-> where no collective is pending, the sends and recvs."""
+        """Returns the lines of pending sends and recvs if no collective is pending."""
         return [
             dump.line(call) for dump in self.dumps.values() for view in dump.groups.values() for call in view.transfers
         ]
 
 
 def _with_unused_groups(dumps: Mapping[int, RankDump]) -> Mapping[int, RankDump]:
-    """-> the dumps, where a rank that never used its group has it all the same. Gloo's dumps tell no members: of groups
-    of one name, which have equal sizes, the one that is too small lacks the ranks that are in none of them."""
+    """Returns the dumps, with groups added to ranks that never used them. Gloo's dumps do not list members. Groups of
+    one name have equal sizes, so one that is too small lacks the ranks that are in none of them."""
     by_name: dict[str, dict[str, set[int]]] = {}
     names: dict[str, GroupView] = {}
     for rank, dump in dumps.items():
@@ -460,8 +464,8 @@ def _with_unused_groups(dumps: Mapping[int, RankDump]) -> Mapping[int, RankDump]
 
 
 def _groups(dumps: Mapping[int, RankDump], every: range) -> dict[str, _Group]:
-    """-> all groups, with their members: those that a dump tells, of one that all dumps know every rank up to the
-    last, else those of which there is a dump."""
+    """Returns all groups with their members: those listed in a dump; for a group that all dumps have, every rank up to
+    the last; otherwise the ranks with a dump of the group."""
     found: dict[str, _Group] = {}
     for rank, dump in dumps.items():
         for key, view in dump.groups.items():

@@ -1,4 +1,4 @@
-"""Which nodes wait for which: a graph in, its parts that wait for no other part out."""
+"""Finds the parts of a wait graph that wait for no other part."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def sinks(edges: Mapping[Node, Iterable[Node]]) -> list[frozenset[Node]]:
-    """-> the groups of nodes that reach one another and nothing else, smallest first; most are of one node.
-    `edges`: the nodes that each node points to."""
+    """Returns the sets of nodes that reach each other and nothing else, the smallest first. Most have one node. `edges`
+    maps each node to the nodes that it points to."""
     group_of: dict[Node, int] = {}
     groups: list[frozenset[Node]] = []
     for group in _components(edges):
@@ -24,7 +24,8 @@ def sinks(edges: Mapping[Node, Iterable[Node]]) -> list[frozenset[Node]]:
 
 
 def _components(edges: Mapping[Node, Iterable[Node]]) -> list[frozenset[Node]]:
-    """-> Tarjan's strongly connected components, without recursion: a chain can be as long as there are ranks."""
+    """Returns the strongly connected components by Tarjan's algorithm. It is iterative, because a chain can be as long
+    as there are ranks."""
     found: list[frozenset[Node]] = []
     index: dict[Node, int] = {}
     lowest: dict[Node, int] = {}

@@ -1,1 +1,2 @@
-"""What tools report of GPUs, hosts, links and jobs beside the log: a module for each, texts in, lines for signs out."""
+"""Readers for what tools report about GPUs, hosts, links and jobs. There is one module per tool. Each turns text into
+lines that signs can match."""

@@ -1,8 +1,7 @@
-"""The report that `nvidia-bug-report.sh` writes: its bytes in, the kernel's lines and what `nvidia-smi -q` printed out.
+"""Reads the report of `nvidia-bug-report.sh`: the kernel's lines, and the output of `nvidia-smi -q`.
 
-A line of underscores stands above each of its sections, of which most are files of /proc, hardware lists and encoded
-dumps. The kernel's lines are known by their form, whichever section holds them: `dmesg:`, or those that it found in the
-system's log.
+A line of underscores precedes each section. Most sections are files of /proc, hardware lists and encoded dumps. The
+kernel's lines are recognized by their form, in whichever section they are: `dmesg:`, or lines from the system's log.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.blocks import Piece, blocks
 from torchtriage.reading.file_types import KERNEL_LINE, NVIDIA_SMI_LOG
 
-MOST_BYTES = 256 << 20  # of a report that are looked at; encoded dumps make some of them large
-_MOST_SMI = 8 << 20  # of what nvidia-smi printed
+MOST_BYTES = 256 << 20  # bytes of a report that are read; encoded dumps make some reports large
+_MOST_SMI = 8 << 20  # bytes of nvidia-smi's output
 # uname: Linux gpu-021 5.15.0-105-generic #115-Ubuntu SMP …
 _HOST = lazy_regex(rb"(?m)^uname: Linux ([\w.-]{1,255}) ")
-_HEADER = 256  # bytes of the script's own words, or of a section's heading
+_HEADER = 256  # bytes of the script's own header, or of a section's heading
 _SECTION = b"_" * 44
 
 
 class BugReport:
-    """Reads `chunks` once, while `kernel_lines` is taken; `host` is known before that. `smi` is then what nvidia-smi
-    printed, from its line number `smi_from` on, and `cut` whether the report was too large to be read to its end.
-    `name` stands in messages."""
+    """Reads `chunks` once, while `kernel_lines` is consumed. `host` is known before that. Afterwards, `smi` is the
+    output of nvidia-smi, which starts at line `smi_from`, and `cut` says whether the report was too large to read to
+    its end. `name` is used in messages."""
 
     def __init__(self, chunks: Iterator[bytes], name: str) -> None:
         head = next(chunks, b"")
@@ -34,13 +33,13 @@ class BugReport:
         self.smi = b""
         self.smi_from = 0
         self.cut = False
-        # Only its first chunk decides whether a file is text: a binary section is no reason to refuse the report.
+        # Only the first chunk decides whether a file is text, because the report may have binary sections.
         self._chunks = chain((head[:_HEADER], head[_HEADER:]), chunks)
         self._name = name
 
     def kernel_lines(self) -> Iterator[bytes]:
-        """Yields the report with all lines but the kernel's left blank, so that these keep their numbers.
-        Raises UnreadableLog."""
+        """Yields the report with all lines except the kernel's made empty, so that line numbers stay right. Raises
+        UnreadableLog."""
         smi: list[bytes] = []
         in_smi, number, left = False, 1, _MOST_SMI
         for block in blocks(self._limited(), self._name):

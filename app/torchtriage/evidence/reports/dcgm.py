@@ -1,4 +1,4 @@
-"""DCGM: what `dcgmi health -c` and `dcgmi diag` found wrong, of their tables and of their JSON."""
+"""DCGM: reads the problems that `dcgmi health -c` and `dcgmi diag` found, from their tables and JSON."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ _MOST_OPENED = 200_000  # lists and objects in JSON
 # |-----  Deployment  --------+---…| · +-----  Integration  -------+---…+
 _SECTION = lazy_regex(r"[|+]-+ {1,4}(\S.{0,30}?) {1,4}-+")
 _WELL = ("pass", "skip", "healthy", "not run")
-_WORDS_OF = ("warning", "error", "warnings")  # the key of what a test says; of a test of the installation the last
-_TEXT = lazy_regex(r"(?i)(?:warning|(error)|info)\b")  # labels of rows that tell more of the test above
-_SECTION_MARK = "--"  # before the name of a section of tests
+# keys of a test's message; the last one is used by tests of the installation
+_WORDS_OF = ("warning", "error", "warnings")
+_TEXT = lazy_regex(r"(?i)(?:warning|(error)|info)\b")  # labels of rows that continue the test above
+_SECTION_MARK = "--"  # prefix of the name of a section of tests
 _MOST_TEXT = 1000  # characters
-_PADDING = 2  # spaces behind a value that fills its cell
+_PADDING = 2  # spaces after a value that fills its cell
 
 
 class _Row(NamedTuple):
@@ -29,8 +30,8 @@ class _Row(NamedTuple):
 
 
 def lines(text: str) -> Iterator[ReportLine]:
-    """-> `dcgmi diag: GPU 3: memory: Fail: …` for each test or system of a device that is not well, with DCGM's words.
-    Raises NotRead where the JSON is none."""
+    """Yields `dcgmi diag: GPU 3: memory: Fail: …` for each test or device system with a problem, with DCGM's words.
+    Raises NotRead if the JSON is invalid."""
     if text.lstrip()[:1] == "{":
         yield from _of_json(text)
         return
@@ -41,8 +42,8 @@ def lines(text: str) -> Iterator[ReportLine]:
 
 
 def _rows(text: str, within_words: bool) -> Iterator[_Row]:
-    """Yields the rows of a table of two columns; a value that goes on over several rows is joined. `within_words`: what
-    fills a row to its end was cut where that was, in the middle of a word."""
+    """Yields the rows of a table with two columns. A value that continues over several rows is joined. If
+    `within_words` is true, a row that is filled to its end was cut inside a word."""
     open_: _Row | None = None
     cut = False
     for number, line in enumerate(text.split("\n"), 1):
@@ -65,14 +66,14 @@ def _rows(text: str, within_words: bool) -> Iterator[_Row]:
             if open_ is not None:
                 yield open_
             open_ = _Row(number, len(first) - len(first.lstrip(" ")), label, value)
-        # The states of single GPUs stand in rows of their own, each without a label.
+        # The states of single GPUs are in separate rows without a label.
         cut = bool(open_.value.strip()) and (_TEXT.match(open_.label) is not None or not (open_.label or within_words))
     if open_ is not None:
         yield open_
 
 
 def _health(rows: list[_Row]) -> Iterator[ReportLine]:
-    """Yields what stands below `-> 3 | Failure`, `-> Errors`, `-> Memory system | Failure`."""
+    """Yields the problems below `-> 3 | Failure`, `-> Errors` and `-> Memory system | Failure`."""
     kind = device = system = state = ""
     for row in rows:
         label = row.label.removeprefix("->").strip()
@@ -87,8 +88,8 @@ def _health(rows: list[_Row]) -> Iterator[ReportLine]:
 
 
 def _diagnosis(rows: list[_Row]) -> Iterator[ReportLine]:
-    """Yields what stands at `GPU Memory | Fail - GPU: 0` and `Warning | …`. An error can stand alone below the name of
-    a section, before any test."""
+    """Yields the problems at `GPU Memory | Fail - GPU: 0` and `Warning | …`. An error can also follow the name of a
+    section, before any test."""
     test = status = ""
     for row in rows:
         told = _TEXT.match(row.label)
@@ -121,8 +122,8 @@ def _of_json(text: str) -> Iterator[ReportLine]:
 
 
 def _diagnosed(diagnosis: Any, hosts: list[str], where: _Numbers) -> Iterator[ReportLine]:
-    """Yields the tests that failed. `hosts`: of a test over several hosts, in the order of their numbers. What is of no
-    device stands in a test's summary, which may repeat what is of one."""
+    """Yields the tests that failed. `hosts` are the hosts of a test over several hosts, in the order of their numbers.
+    Problems that belong to no device are in a test's summary, which may repeat the problem of a device."""
     for category in _list(diagnosis, "test_categories"):
         for test in _list(category, "tests"):
             name = str(test.get("name", ""))
@@ -139,7 +140,8 @@ def _diagnosed(diagnosis: Any, hosts: list[str], where: _Numbers) -> Iterator[Re
 
 
 def _said_of(result: dict[str, Any]) -> list[str]:
-    """-> the words of a result: text alone (DCGM 2), or objects whose text has one of several names (3 and 4)."""
+    """Returns the messages of a result. They are plain text (DCGM 2), or objects whose text has one of several keys (3
+    and 4)."""
     told = result.get("warnings") or result.get("errors") or []
     every = told if isinstance(told, list) else [told]
     words = (
@@ -194,13 +196,13 @@ def _said(command: str, device: str, test: str, state: str, said: str) -> str:
 
 
 class _Numbers:
-    """In which line of a document its texts stand; asked in their order."""
+    """Finds the line numbers of a document's texts, which must be requested in order."""
 
     def __init__(self, text: str) -> None:
         self._text, self._from, self._number = text, 0, 1
 
     def of(self, value: str) -> int:
-        """-> the number of the next line that holds a value, or of the last one that was found."""
+        """Returns the number of the next line that contains a value, or of the last line found."""
         at = self._text.find(json.dumps(value)[1:-1], self._from)
         if at >= 0:
             self._number += self._text.count("\n", self._from, at)

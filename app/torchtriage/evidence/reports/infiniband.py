@@ -1,4 +1,4 @@
-"""The state of network ports: ibstat, ibstatus, and what ibdiagnet found on a fabric."""
+"""The state of network ports: reads ibstat, ibstatus, and the problems that ibdiagnet found in a fabric."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _PORT = lazy_regex(r"\s+Port (\d{1,3}):")
 _STATUS = lazy_regex(r"Infiniband device '([\w.:-]{1,40})' port (\d{1,3}) status:")
 #   State: Down ·   state:           1: DOWN
 _FIELD = lazy_regex(r"\s+([A-Za-z ]{2,20}):\s+(?:\d{1,2}: )?(\S.{0,60}?)\s*$")
-_MOST_TEXT = 400  # characters of what is said of a port
+_MOST_TEXT = 400  # characters of a message about a port
 _SHOWN = ("physical state", "phys state", "rate", "link layer", "link_layer")
 # -E- gpu-021/U1/P1 - "link_down_counter" increased during the run (difference value=3, …) · -E- gpu-7 mlx5_2/U1/P1 - …
 _ERROR = lazy_regex(r"-E- +(?:(\S{1,64}?)(?: \S{1,40}?)?/\S{0,40} - )?(.{1,300})")
 # -I- Port Counters             0          1
 _STAGE = lazy_regex(r"-I- (\S.{0,40}?) {2,}(\d{1,9}) +(\d{1,9})\b")
-# Of version 1, where the errors of a stage come first:
-# -W- lid=0x0007 guid=0x001e8cffff4c3a1c dev=26428 gpu-07/U1/P1 /     link_down_counter       : 0x3 (Increase by …)
+# ibdiagnet 1, where the errors of a stage come first: -W- lid=0x0007 guid=0x001e8cffff4c3a1c dev=26428 gpu-07/U1/P1 /
+# link_down_counter : 0x3 (Increase by …)
 _OF_PORT = lazy_regex(r"-[WE]- lid=\S+ guid=\S+ dev=\S+ ((?:(\S{1,64}?)/)?\S{0,40})")
 _COUNTER = lazy_regex(r"\s+(\w{3,60}) +: 0x[0-9a-fA-F]{1,16} \(Increase by (\d{1,12}) ")
 _OLD_STAGES = lazy_regex(r"\s+STAGE +Errors +Warnings")
@@ -29,8 +29,8 @@ _OLD_STAGE = lazy_regex(r"\s+(\S.{0,40}?) {2,}(\d{1,9}) +\d{1,9}\s*$")
 
 
 def lines(text: str) -> Iterator[ReportLine]:
-    """-> `ibstat: mlx5_3 port 1: State: Down, Physical state: Polling, Rate: 40, Link layer: InfiniBand`, at the line
-    of the state; `ibdiagnet: …` for each error."""
+    """Yields `ibstat: mlx5_3 port 1: State: Down, Physical state: Polling, Rate: 40, Link layer: InfiniBand`, at the
+    line of the state, and `ibdiagnet: …` for each error."""
     yield from _ports(text) if text.lstrip()[:4] in ("CA '", "Infi") else _fabric(text)
 
 

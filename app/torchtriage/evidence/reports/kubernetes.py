@@ -1,5 +1,5 @@
-"""Pods and events as `kubectl get` prints them: a table, JSON or YAML; their lines, with node and time. An event of
-JSON or YAML becomes one line, as in the table."""
+"""Reads pods and events as `kubectl get` prints them: a table, JSON or YAML. Yields their lines, with node and time. An
+event of JSON or YAML becomes one line, as in the table."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from torchtriage.evidence.reports.report_line import ReportLine
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.whole_files import NotRead
 
-_Told = tuple[int, str, str | None]  # the number of a line, what it says, when that was
+_Told = tuple[int, str, str | None]  # (line number, text, time)
 _MOST_OPENED = 500_000  # lists and objects in JSON
 _MOST_TEXT = 4000  # characters of a message
-_FEW = 3  # line ends of a document that was printed without any
+_FEW = 3  # a JSON document with at most this many line ends was printed without any
 #     "nodeName": "gpu-021" ·   nodeName: gpu-021
 _NODE = lazy_regex(r'"?nodeName"?: "?([\w.-]{1,253})')
 #     "finishedAt": "2026-05-01T09:05:11Z" ·   lastTimestamp: "2026-05-01T09:05:11Z"
@@ -21,13 +21,13 @@ _TIME = lazy_regex(r'^[\s-]*"?(?:finishedAt|lastTimestamp|eventTime)"?: "?(\d{4}
 # "kind": "Event", · - kind: Event
 _EVENT = lazy_regex(r'^[\s-]*"?kind"?: ?"?Event"?,?\s*$')
 _KEY = lazy_regex(r'^(\s*)(- )?"?(\w{1,60})"?:(?:\s+(.*))?$')
-# What events.k8s.io/v1 calls the fields of v1.
+# New names, in events.k8s.io/v1, of the fields of v1.
 _NEWER = {"note": "message", "regarding": "involvedObject", "deprecatedLastTimestamp": "lastTimestamp"}
-_ANOTHER = lazy_regex(r'^[\s-]*"?(?:apiVersion|state|lastState)"?:')  # what follows has a time of its own, or none
+_ANOTHER = lazy_regex(r'^[\s-]*"?(?:apiVersion|state|lastState)"?:')  # the part after this has its own time, or none
 
 
 def lines(text: str) -> Iterator[ReportLine]:
-    """-> the lines. Raises NotRead where JSON has too many lists to be read."""
+    """Yields the lines of the output. Raises NotRead if JSON has too many lists to read."""
     nodes = {found[1] for found in _NODE.finditer(text)}
     host = nodes.pop() if len(nodes) == 1 else None
     short = text.lstrip()[:1] in "{[" and text.strip().count("\n") < _FEW
@@ -57,13 +57,13 @@ def _dated(lines: list[str]) -> Iterator[_Told]:
 
 
 def _events(lines: list[str], depth: int) -> Iterator[_Told]:
-    """Yields `Warning  Evicted  pod/train-worker-0  The node was low on …` for each event, at the line of its message.
-    `depth`: how far the keys of events are indented."""
+    """Yields `Warning Evicted pod/train-worker-0 The node was low on …` for each event, at the line of its message.
+    `depth` is the indent of the keys of events."""
     told: dict[str, str] = {}
     at, open_ = 0, ""
     for number, line in enumerate(lines, 1):
         deep, key, value = _key_at(line)
-        if deep > depth and open_ == "message":  # it goes on over several lines
+        if deep > depth and open_ == "message":  # the message continues over several lines
             if len(told["message"]) < _MOST_TEXT:
                 told["message"] += f" {line.strip()}"
         elif deep == depth and key:
@@ -86,8 +86,8 @@ def _as_in_the_table(told: dict[str, str]) -> str:
 
 
 def _key_at(line: str) -> tuple[int, str, str]:
-    """-> how far a line's key is indented, the key and its value, as far as the line holds that; no key where it has
-    none."""
+    """Returns the indent of a line's key, the key, and the part of its value in this line. The key is empty if the line
+    has none."""
     found = _KEY.match(line)
     if found is None:
         return len(line) - len(line.lstrip()), "", ""
@@ -95,7 +95,7 @@ def _key_at(line: str) -> tuple[int, str, str]:
 
 
 def _bare(value: str) -> str:
-    """-> a value without its quotes, without what JSON escapes."""
+    """Returns a value without quotes and JSON escapes."""
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
         value = value[1:-1]
     return " ".join(value.replace('\\"', '"').replace("\\n", " ").split())

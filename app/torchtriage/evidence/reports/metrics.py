@@ -1,4 +1,4 @@
-"""Metrics in Prometheus' text form, as NVIDIA's exporter gives them: every value that is not zero, with its GPU."""
+"""Reads metrics in Prometheus' text format, as NVIDIA's exporter prints them: every value except zero, with its GPU."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from torchtriage.lazy_regex import lazy_regex
 # DCGM_FI_DEV_XID_ERRORS{gpu="3",pci_bus_id="00000000:3B:00.0",Hostname="gpu-021",err_msg="…"} 79
 _SAMPLE = lazy_regex(r"([A-Za-z_:][\w:]{0,120})\{(.{0,4000})\} +([-+\d.eE]{1,30})(?: \d+)?\s*$")
 _LABEL = lazy_regex(r'(\w{1,60})="((?:[^"\\]|\\.){0,300})"')
-_LAST_XID = "DCGM_FI_DEV_XID_ERRORS"  # whose value is no count, but the number of the last Xid
+_LAST_XID = "DCGM_FI_DEV_XID_ERRORS"  # its value is not a count, but the number of the last Xid
 _HOSTS = ("Hostname", "hostname", "node", "kubernetes_node", "instance")
 
 
 def lines(text: str) -> Iterator[ReportLine]:
-    """-> `metrics: GPU 3 (00000000:3B:00.0): DCGM_FI_DEV_ROW_REMAP_PENDING = 1`; the last Xid in the driver's own form,
-    which signs know."""
+    """Yields `metrics: GPU 3 (00000000:3B:00.0): DCGM_FI_DEV_ROW_REMAP_PENDING = 1`. Yields the last Xid in the
+    driver's own form, which signs match."""
     for number, line in enumerate(text.split("\n"), 1):
         sample = _SAMPLE.match(line)
         if sample is None or not (value := _number(sample[3])):
@@ -35,7 +35,7 @@ def lines(text: str) -> Iterator[ReportLine]:
 
 
 def _number(text: str) -> str:
-    """-> a value as people write it; nothing for zero and for what is none."""
+    """Returns a number in its shortest form, or an empty string for zero and for text that is not a number."""
     try:
         value = float(text)
     except ValueError:

@@ -1,4 +1,5 @@
-"""What NCCL's diagnostics found: lines that one process prints of all hosts and ranks; its own host tells nothing."""
+"""Reads the problems that NCCL's diagnostics found. One process prints the lines for all hosts and ranks, so its own
+host does not matter."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ _HOST = lazy_regex(r" on host ([\w.-]{1,64}?)\.? ?(?:[A-Z]|$)")
 
 
 def lines(text: str) -> Iterator[ReportLine]:
-    """-> `NCCL DIAG [INFO] Xid 79 detected 1 time on host gpu-033. …` for each check that was not well."""
+    """Yields `NCCL DIAG [INFO] Xid 79 detected 1 time on host gpu-033. …` for each check that failed."""
     for number, line in enumerate(text.split("\n"), 1):
         if found := _LINE.match(line.rstrip()):
             host = _HOST.search(found[1])

@@ -1,5 +1,5 @@
-"""nvidia-smi: its table, and the tree of `nvidia-smi -q`, also as XML; each value with the GPU and the section that it
-stands in."""
+"""Reads the table of nvidia-smi and the tree of `nvidia-smi -q`, also as XML. Yields each value with its GPU and
+section."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PROCESSES = "| Processes:"
 # <gpu id="00000000:3B:00.0"> · <remapped_rows> · </remapped_rows> · <remapped_row_pending>Yes</remapped_row_pending>
 _XML_GPU = lazy_regex(r'\s*<gpu id="([\dA-Fa-f:.]{7,20})">')
 _XML_TAG = lazy_regex(r"\s*<(/?)(\w{1,60})(?: [^>\n]{0,200})?(/?)>(?:([^<\n]{0,200})</\w{1,60}>)?\s*$")
-# Names in XML that are not those of the tree in small letters.
+# XML names that differ from the lower-case names of the tree.
 _XML_NAMES = {
     "gpu_recovery_action": "GPU Recovery Action", "gpu_reset_status": "GPU Reset Status", "ecc_errors": "ECC Errors",
     "dram_uncorrectable": "DRAM Uncorrectable", "sram_uncorrectable": "SRAM Uncorrectable",
@@ -28,15 +28,13 @@ _XML_NAMES = {
     "remapped_row_corr": "Correctable Error", "pending_blacklist": "Pending Page Blacklist",
     "pending_retirement": "Pending", "drain_and_reset_recommended": "Drain and Reset Recommended",
 }  # fmt: skip
-_DEEPEST = 8  # sections inside one another
-_NOTHING = frozenset(
-    {"N/A", "None", "No", "0", "Not Active", "Enabled", "Disabled"}
-)  # values that say nothing is wrong
+_DEEPEST = 8  # nested sections
+_NOTHING = frozenset({"N/A", "None", "No", "0", "Not Active", "Enabled", "Disabled"})  # values that report no problem
 
 
 def lines(text: str) -> Iterator[ReportLine]:
-    """-> `nvidia-smi: GPU 00000000:3B:00.0: Remapped Rows: Pending : Yes`, and what stands outside of the tree or table
-    as it is."""
+    """Yields `nvidia-smi: GPU 00000000:3B:00.0: Remapped Rows: Pending : Yes`. Yields lines outside the tree or table
+    unchanged."""
     if text.lstrip()[:1] == "<":
         yield from _xml(text)
     else:
@@ -44,7 +42,7 @@ def lines(text: str) -> Iterator[ReportLine]:
 
 
 def _xml(text: str) -> Iterator[ReportLine]:
-    """Yields the values of GPUs under the names of the tree. The program prints an element a line."""
+    """Yields the values of GPUs with the names of the tree. The program prints one element per line."""
     gpu = ""
     sections: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):

@@ -1,4 +1,4 @@
-"""All readers of reports, by the form of the file: bytes in, lines of the run out."""
+"""All readers of reports, by the form of the file. Turns the bytes of a report into lines of the run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from torchtriage.reading.file_types import FileForm
 from torchtriage.reading.record_lines import LONGEST_TEXT
 from torchtriage.reading.whole_files import NotRead
 
-MOST_BYTES = 8 << 20  # of a report; what is larger is read as a log
-_MOST_LINES = 40_000  # statements of one file; `nvidia-smi -q` makes some 40 of a GPU
+MOST_BYTES = 8 << 20  # bytes of a report; larger files are read as logs
+_MOST_LINES = 40_000  # statements of one file; `nvidia-smi -q` prints about 40 per GPU
 
 
 # dmesg.gpu-021.txt, nvidia-smi-q.gpu-021.txt
@@ -25,7 +25,7 @@ _OF_NO_HOST = (FileForm.SLURM_JOB, FileForm.KUBERNETES, FileForm.NCCL_DIAGNOSTIC
 
 
 def host_in_name(form: FileForm, name: str) -> str | None:
-    """-> the host of which a report is, where its file's name tells it."""
+    """Returns the host of a report if it is in the file's name, else None."""
     found = None if form in _OF_NO_HOST else _HOST_IN_NAME.search(name)
     return found[1] if found else None
 
@@ -43,7 +43,7 @@ READERS: Mapping[FileForm, Callable[[str], Iterator[ReportLine]]] = MappingProxy
         FileForm.KUBERNETES: kubernetes.lines,
         FileForm.METRICS: metrics.lines,
         FileForm.NCCL_DIAGNOSTICS: nccl_diagnostics.lines,
-        FileForm.NATIVE_STACKS: _as_they_are,  # for what the debugger says above them
+        FileForm.NATIVE_STACKS: _as_they_are,  # for the debugger's messages before the stacks
     }
 )
 
@@ -51,9 +51,9 @@ READERS: Mapping[FileForm, Callable[[str], Iterator[ReportLine]]] = MappingProxy
 def lines_of(
     form: FileForm, data: bytes, above: Position, file: str | None, host: str | None, first: int = 1
 ) -> tuple[list[Line], str | None]:
-    """-> what a report says, a line each, and a warning where it could not be read as what it is, so that its own lines
-    are taken. A line's `raw` is the file's own. `above` is the position above the first one, `host` that of the file's
-    name, `first` the number of the first line in the file."""
+    """Returns the statements of a report, one line each. If the report cannot be parsed, returns its own lines and a
+    warning. `raw` of a line is the file's own text. `above` is the position before the first line, `host` is from the
+    file's name, `first` is the number of the first line in the file."""
     text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
     own = text.split("\n")
     made: list[Line] = []

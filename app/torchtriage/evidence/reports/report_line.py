@@ -1,4 +1,4 @@
-"""What a reader of reports yields: one statement of the tool in words that signs find."""
+"""The result of a reader of reports: one statement of the tool, in words that signs match."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 
 class ReportLine(NamedTuple):
-    """`number` is that of the file's line that says it. `text` names the device or job of which it is said, which often
-    stands some lines above. `host` and `time` (ISO 8601) as the report tells them."""
+    """`number` is the number of the file's line with the statement. `text` includes the device or job that the
+    statement is about, which is often named some lines above. `host` and `time` (ISO 8601) are from the report."""
 
     number: int
     text: str

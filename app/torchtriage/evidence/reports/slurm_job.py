@@ -1,4 +1,5 @@
-"""Slurm's records of a job: sacct as table, with separators or as JSON, `scontrol show job`, also as JSON."""
+"""Reads Slurm's records of a job: sacct as a table, with separators or as JSON, and `scontrol show job`, also as
+JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.whole_files import NotRead
 
 _SEPARATED = lazy_regex(r"\w+([|,;])\w")
-_STEP = lazy_regex(r"\d+(?:_\d+|\+\d+)?\.")  # 4711.batch, 4711.0: what became of the job, and no more
+_STEP = lazy_regex(r"\d+(?:_\d+|\+\d+)?\.")  # 4711.batch, 4711.0: steps, which only repeat the end of the job
 _ENDED = lazy_regex(r"(?:^|\s)EndTime=(\d{4}-\d\d-\d\dT[\d:]{8})")
 _DASHES = lazy_regex(r" *-{2,}(?: +-{2,})* *$")
 _DASH = lazy_regex(r"-+")
@@ -21,8 +22,9 @@ _MOST_OPENED = 500_000  # lists and objects in JSON
 
 
 def lines(text: str) -> Iterator[ReportLine]:
-    """-> `sacct: JobID=4711 State=TIMEOUT ExitCode=0:0 …` for each job of a table or of JSON; scontrol's lines as they
-    are. Steps are left out: Slurm ends them for what the job's own row tells. Raises NotRead where the JSON is none."""
+    """Yields `sacct: JobID=4711 State=TIMEOUT ExitCode=0:0 …` for each job of a table or of JSON, and scontrol's lines
+    unchanged. Steps are left out: Slurm ends them for the reason in the job's own row. Raises NotRead if the JSON is
+    invalid."""
     first = text.lstrip().split("\n", 1)[0]
     if first.startswith("{"):
         yield from _of_json(text)
@@ -38,7 +40,7 @@ def lines(text: str) -> Iterator[ReportLine]:
 
 
 def _columns(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yields the cells of a table whose columns are as wide as the dashes below its head."""
+    """Yields the cells of a table. The dashes below its header give the widths of the columns."""
     rows = text.split("\n")
     dashes = next((line for line in rows if _DASHES.match(line)), "")
     places = [hit.span() for hit in _DASH.finditer(dashes)]
@@ -48,7 +50,7 @@ def _columns(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _told(rows: Iterable[tuple[int, list[str]]]) -> Iterator[ReportLine]:
-    """Yields what the rows below the first say of jobs; that has the names of the cells."""
+    """Yields the statements about jobs in the rows after the first, which has the column names."""
     names: list[str] = []
     for number, cells in rows:
         if not names:
@@ -91,13 +93,14 @@ def _mapping(told: Any) -> Mapping[str, Any]:
 
 
 def _number(told: Any) -> int:
-    """-> a number, which newer versions wrap: `{"set": true, "infinite": false, "number": 9}`."""
+    """Returns a number. Newer versions wrap it: `{"set": true, "infinite": false, "number": 9}`."""
     value = told.get("number") if isinstance(told, dict) else told
     return value if isinstance(value, int) else 0
 
 
 def _state(job: Mapping[str, Any]) -> str:
-    """-> `TIMEOUT`, of `"job_state": "TIMEOUT"`, `["TIMEOUT"]` or sacct's `"state": {"current": …}`."""
+    """Returns a state such as `TIMEOUT` from `"job_state": "TIMEOUT"`, `["TIMEOUT"]` or sacct's `"state": {"current":
+    …}`."""
     state = job.get("job_state") or _mapping(job.get("state")).get("current") or ""
     return str(state[0] if isinstance(state, list) and state else state)[:60]
 
@@ -107,7 +110,7 @@ def _reason(job: Mapping[str, Any]) -> str:
 
 
 def _exit_code(told: Any) -> str:
-    """-> `0:9`, status and signal, as Slurm's tables show them."""
+    """Returns status and signal as Slurm's tables show them, such as `0:9`."""
     if not isinstance(told, dict):
         return f"{told >> 8}:{told & 127}" if isinstance(told, int) else ""
     signal = _mapping(told.get("signal"))
