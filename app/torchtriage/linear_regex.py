@@ -9,13 +9,13 @@ import re2
 
 @lru_cache(maxsize=16384)
 def linear_regex(pattern: str) -> re2._Regexp:
-    """-> the regex, whose `^` and `$` are those of each line. Raises re2.error where RE2 refuses it."""
+    """-> the regex, whose `^` and `$` are those of each line. Raises re2.error where RE2 rejects it."""
     return re2.compile(f"(?m){pattern}")
 
 
 def found_in(patterns: tuple[str, ...], text: str) -> frozenset[str]:
     """-> those of the patterns that are found in a text, which is read once, however many they are. Raises re2.error
-    where RE2 refuses one."""
+    where RE2 rejects one."""
     return frozenset(patterns[index] for index in _set_of(patterns).Match(text) or ())
 
 

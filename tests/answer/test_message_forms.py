@@ -142,7 +142,7 @@ def test_a_folder_of_ones_own_adds_a_form_that_is_proved(tmp_path: Path) -> None
 def test_a_form_that_says_something_else_of_its_example_is_refused(tmp_path: Path) -> None:
     folders = [BUILT_IN, ours(tmp_path, "The quota of eve is used up.")]
     found = checks.check(load(folders), folders, only=["_forms.ours"]).problems
-    assert found == ["_forms/ours.yaml:9: case ours: expect is not what it says: 'The quota of ada is used up.'"]
+    assert found == ["_forms/ours.yaml:9: case ours: expect differs from the answer: 'The quota of ada is used up.'"]
 
 
 def test_a_form_with_a_sign_is_refused(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_new_adds_a_case_to_a_copy_of_a_built_in_entry(own: Path, capsys: pytest
         (r"worker (?P<worker>\d+) fell asleep", "line")
     ]
     assert main(add) == 2
-    assert "has a case 'asleep' already" in capsys.readouterr().err
+    assert "already has a case 'asleep'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

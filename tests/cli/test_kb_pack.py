@@ -149,8 +149,8 @@ BROAD_CASE = yaml_of(replace(CASE, sign=r"FileExistsError: \[Errno 17\]"), Text(
     ("files", "reason"),
     [
         ({"storage/output-path.yaml": CASE_TEXT}, "the id storage.output-path is taken by a built-in entry"),
-        ({"storage/new.yaml": CASE_TEXT}, f"storage/new.yaml:1: in a pack a file adds one case and is named after it: {CASE_FILE}"),
-        ({"storage/output-path+lock.yaml": CASE_TEXT}, f"is named after it: {CASE_FILE}"),
+        ({"storage/new.yaml": CASE_TEXT}, f"storage/new.yaml:1: in a pack, a file must add exactly one case and have the name {CASE_FILE}"),
+        ({"storage/output-path+lock.yaml": CASE_TEXT}, f"have the name {CASE_FILE}"),
         ({"storage/nowhere+x.yaml": CASE_TEXT.replace(ENTRY_OF_CASE, "storage.nowhere")}, "there is no such entry"),
         (
             {"storage/output-path+exists-race.yaml": CASE_TEXT.replace("id: frobnicator-lock", "id: exists-race")},
@@ -158,11 +158,11 @@ BROAD_CASE = yaml_of(replace(CASE, sign=r"FileExistsError: \[Errno 17\]"), Text(
         ),
         (
             {"ourdata/shard-too-short.yaml": ENTRY, "ourdata/shard-too-short+frobnicator-lock.yaml": OF_ENTRY},
-            "the entry is in this pack; put the case into its file",
+            "the entry is in this pack; add the case to its file",
         ),
         ({CASE_FILE: CASE_TEXT.replace("File exists: ''frob", "File exists: ''fob")}, f"pack ours: {CASE_FILE}:"),
-        ({CASE_FILE: BROAD_CASE}, "another case would lose: exists-race"),
-        ({CASE_FILE: CASE_TEXT.replace("frobnicator.out", "frobnicator.lock")}, "the sign is found in it"),
+        ({CASE_FILE: BROAD_CASE}, "another case would lose its example: exists-race"),
+        ({CASE_FILE: CASE_TEXT.replace("frobnicator.out", "frobnicator.lock")}, "the sign matches it"),
     ],
 )  # fmt: skip
 def test_a_case_that_does_not_hold_makes_no_pack(
@@ -202,7 +202,7 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
     "no manifest": (lambda at: archive(at, {"ourdata/shard-too-short.yaml": ENTRY.encode()}), "it has no pack.json"),
     "other digest": (
         lambda at: archive(at, {"pack.json": manifest(b"x"), "ourdata/shard-too-short.yaml": ENTRY.encode()}),
-        "are not those that the digest",
+        "do not fit the digest",
     ),
     "unproved sign": (
         lambda at: archive(
@@ -216,7 +216,7 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
     ),
     "way out": (
         lambda at: archive(at, {"pack.json": manifest(b"x"), "../../etc/cron.txt": b"x"}),
-        "does not belong into a pack",
+        "does not belong in a pack",
     ),
     "bad name": (
         lambda at: archive(
@@ -309,11 +309,11 @@ def test_a_signature_is_checked_with_the_key(home: Path, tmp_path: Path, capsys:
     assert "minisig" in capsys.readouterr().err
     good = signed(secret, made.read_bytes())
     for text, reason in (
-        (signed(secret, b"other"), "does not fit"),
-        (signed(Ed25519PrivateKey.generate(), made.read_bytes()), "does not fit"),
+        (signed(secret, b"other"), "the signature is wrong"),
+        (signed(Ed25519PrivateKey.generate(), made.read_bytes()), "the signature is wrong"),
         (signed(secret, made.read_bytes(), b"87654321"), "another key"),
-        (good.replace("timestamp:1", "timestamp:2"), "does not fit"),
-        ("hello", "not one of minisign"),
+        (good.replace("timestamp:1", "timestamp:2"), "the signature is wrong"),
+        ("hello", "not in the format of minisign"),
     ):
         signature.write_text(text)
         assert main(install) == 2
@@ -355,7 +355,7 @@ def test_a_pack_that_does_not_load_any_more_stops_no_command(
     told = capsys.readouterr()
     assert json.loads(told.out)["root_cause"]["entry"] == SOUND.entry  # what loads of the pack still explains
     warnings = sorted(told.err.splitlines())
-    assert [line.partition(": left out, as it does not load: ")[0] for line in warnings] == [
+    assert [line.partition(": skipped, because it does not load: ")[0] for line in warnings] == [
         "torchtriage: warning: pack ours 1.0.0",
         "torchtriage: warning: pack theirs 1",
     ]

@@ -67,7 +67,7 @@ def test_an_added_case_speaks_and_the_entry_stays(tmp_path: Path) -> None:
                 "ourdata/shards+a.yaml": yaml_of(CASE),
                 "ourdata/shards+b.yaml": yaml_of(CASE),
             },
-            "ourdata.shards: it has a case too-short already",
+            "ourdata.shards: it already has a case too-short",
         ),
         (
             {"ourdata/shards.yaml": GENERAL, "ourdata/shards+a.yaml": "adds_to: ourdata.shards\ncases: []\n"},
@@ -116,7 +116,9 @@ def test_only_the_whole_proof_reads_the_examples_of_other_cases(
     assert check_draft(OTHER, knowledge, tmp_path, (), whole=False).sound
     (lost,) = check_draft(OTHER, knowledge, tmp_path).problems
     assert (lost.field, lost.warning) == ("sign", False)
-    assert lost.message.startswith("another case would lose: too-short: on its example case of-a speaks")
+    assert lost.message.startswith(
+        "another case would lose its example: too-short: its example is answered by case of-a"
+    )
     assert "会抢走另一个 case 的示例" in problem_text("zh", lost.message)
 
 

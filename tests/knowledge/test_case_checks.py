@@ -93,34 +93,34 @@ DO = "en: 'Fill tube {tube} before the next run.'"
         (EXAMPLE + EXPECT, "", "case empty: no example", "- id: empty"),
         ("    source: 'flux 1.2, flux/tube.py'\n", "", "case empty: no source", "- id: empty"),
         ("flux 1.2, flux/tube.py", "flux, flux/tube.py", "the source has no version or date", "flux/tube.py"),
-        ("flux 1.2, flux/tube.py", "TODO package 1.2", "left to do: 'TODO package 1.2'", "flux/tube.py"),
-        ("is empty'\n", f"is empty|{'flux ' * 40}'\n", "a sign of 260 characters", "    sign: "),
+        ("flux 1.2, flux/tube.py", "TODO package 1.2", "still to write: 'TODO package 1.2'", "flux/tube.py"),
+        ("is empty'\n", f"is empty|{'flux ' * 40}'\n", "the sign has 260 characters", "    sign: "),
         ("flux.Lost: tube 17 of lab.cfg is empty", "flux.Full: tube 17", "the verdict on its example is unexplained", EXAMPLE[:14]),
-        ("flux.Burst: bang", "flux.Lost: tube 1 of b is empty", "case burst: on its example case empty speaks",
+        ("flux.Burst: bang", "flux.Lost: tube 1 of b is empty", "case burst: its example is answered by case empty",
          "    example: 'flux.Burst: bang'"),
         ("'A tube burst.', zh", "'A tube burst at {step}.', zh",
-         "case burst: on its example no case speaks; {step} is not known there", "    example: 'flux.Burst: bang'"),
-        (EXPECT, "", "case empty: no expect; if it says it right: expect: 'Tube 17 of lab.cfg is empty.'", "- id: empty"),
-        (EXPECT, "    expect: Tube 18\n", "expect is not what it says: 'Tube 17 of lab.cfg is empty.", "expect: 'Tube 17"),
+         "case burst: no value for {step} in its example, which is answered by no case", "    example: 'flux.Burst: bang'"),
+        (EXPECT, "", "case empty: no expect; if this answer is right, add expect: 'Tube 17 of lab.cfg is empty.'", "- id: empty"),
+        (EXPECT, "    expect: Tube 18\n", "expect differs from the answer: 'Tube 17 of lab.cfg is empty.", "expect: 'Tube 17"),
         ("`flux.pump(tube)`.'}", "`flux.pump(tube)`.', zh: '泵。'}",
-         "expect is not what it says in Chinese: '泵 main_pump 撑破了管。", "    expect: {en: 'The pump"),
-        ("Tube {tube} of {path}", f"Tube {{tube}} {'of all ' * 18}in {{path}}", "says 42 words about its example",
+         "expect differs from the Chinese answer: '泵 main_pump 撑破了管。", "    expect: {en: 'The pump"),
+        ("Tube {tube} of {path}", f"Tube {{tube}} {'of all ' * 18}in {{path}}", "the answer to its example has 42 words",
          "says: {en: 'Tube"),
-        (DO, f"en: '{'Fill ' * 21}.'", "a step of 22 words, more than 20", "Fill tube"),
-        (DO, "en: 'Fill it on HOST.'", "the placeholder 'HOST' is left to the reader", "Fill tube"),
-        ("run: 'fill {path} {tube}'", "run: 'fill /path/to/tube'", "the placeholder '/path/to' is left", "Fill tube"),
+        (DO, f"en: '{'Fill ' * 21}.'", "the step has 22 words, more than 20", "Fill tube"),
+        (DO, "en: 'Fill it on HOST.'", "the placeholder 'HOST' must be filled in", "Fill tube"),
+        ("run: 'fill {path} {tube}'", "run: 'fill /path/to/tube'", "the placeholder '/path/to' must be", "Fill tube"),
         ("run: 'fill {path} {tube}'", "run: 'fill {code}'", "{code} is not a single word, so this command is never shown",
          "Fill tube"),
         ("tube (?P<tube>\\d+) of", "tube (?P<tube>\\d+ of)", "because a value in it is not a plain word", "Fill tube"),
         (DO, "en: 'Fill tube {tubes}.'", "nothing fills the slot {tubes}", "Fill tube"),
         (DO, "en: 'Fill tube {tube_2}.'", "{tube_2} is not a slot", "Fill tube"),
-        ("{frames: ", "{frame: ", "no fact is called 'frame', so the condition never holds", "    when: {frames"),
+        ("{frames: ", "{frame: ", "no fact has the name 'frame', so the condition is never true", "    when: {frames"),
         ("    search_in: exception\n    says", "    search_in: exception\n    when: {words: '\\w'}\n    says",
-         "the condition holds for any text and fills no slot", "says: {en: 'Tube"),
-        ("_pump)\\b'}", "_pump)(?=x)'}", "RE2 refuses", "    when: {frames"),
-        ("(?P<tube>", "(?P<Tube>", "the group 'Tube' fills no slot", "    sign: "),
+         "the condition is true for any text and fills no slot", "says: {en: 'Tube"),
+        ("_pump)\\b'}", "_pump)(?=x)'}", "RE2 rejects", "    when: {frames"),
+        ("(?P<tube>", "(?P<Tube>", "the group 'Tube' cannot fill a slot", "    sign: "),
         ("(?P<tube>", "(?P<where>", "a group named 'where' hides the fact of that name", "- id: empty"),
-        ("- id: burst\n", "- id: empty\n", "has a case 'empty' twice", "- id: burst\n".strip()),
+        ("- id: burst\n", "- id: empty\n", "the case id 'empty' appears twice", "- id: burst\n".strip()),
     ],
 )  # fmt: skip
 def test_a_broken_rule_is_told_with_its_line(old: str, new: str, problem: str, at: str, tmp_path: Path) -> None:
@@ -132,10 +132,10 @@ def test_a_broken_rule_is_told_with_its_line(old: str, new: str, problem: str, a
 def test_a_case_behind_one_that_always_holds_is_told(tmp_path: Path) -> None:
     again = MODEL[MODEL.index("  - id: empty") : MODEL.index("  - id: burst-in-pump")].replace("id: empty", "id: same")
     found = checked(tmp_path, ("  - id: burst-in-pump", f"{again}  - id: burst-in-pump")).problems
-    assert any("case same: never speaks, as empty before it holds whenever it does" in told for told in found)
+    assert any("case same: is never selected: empty before it always applies too" in told for told in found)
     narrower = again.replace("    says:", "    when: {step: true}\n    says:")
     found = checked(tmp_path, ("  - id: empty", f"{narrower}  - id: empty")).problems
-    assert not any("never speaks" in told for told in found)
+    assert not any("is never selected" in told for told in found)
 
 
 def test_chinese_may_follow_later_in_a_folder_of_ones_own(tmp_path: Path) -> None:
@@ -215,13 +215,13 @@ def test_a_case_without_a_sign_holds_signs_that_find_the_entry(tmp_path: Path) -
     # The narrower case goes on speaking of a failure that the sign finds.
     assert report.answers["quantum.tube", "burst-in-pump"].case == "burst-in-pump"
     wrong = (*changes, ("'flux.Burst: no tube left'", "'flux.Lost: tube 4 of my.cfg is empty'"))
-    assert any("on its example case empty speaks" in told for told in checked(tmp_path, *wrong).problems)
+    assert any("its example is answered by case empty" in told for told in checked(tmp_path, *wrong).problems)
     none = (*changes, ("\n        example: 'flux.Burst: no tube left'", ""))
     assert any("case burst: no example" in told for told in checked(tmp_path, *none).problems)
 
 
 def test_a_case_has_either_a_sign_or_signs_that_find_the_entry(tmp_path: Path) -> None:
-    with pytest.raises(KnowledgeError, match="further wordings of its sign go into also"):
+    with pytest.raises(KnowledgeError, match="put further wordings of that into `also`"):
         checked(tmp_path, ("    retry: no\n", "    signs: [{sign: tube, example: tube}]\n    retry: no\n"))
 
 
@@ -229,7 +229,11 @@ def test_a_case_has_either_a_sign_or_signs_that_find_the_entry(tmp_path: Path) -
     ("old", "new", "problem"),
     [
         ("\n        example: 'flux.Lost: no fluid in tube 4 of my.cfg'", "", "case empty: no example"),
-        ("'flux.Lost: no fluid in tube 4 of my.cfg'", "'flux.Burst: bang bang'", "on its example case burst speaks"),
+        (
+            "'flux.Lost: no fluid in tube 4 of my.cfg'",
+            "'flux.Burst: bang bang'",
+            "its example is answered by case burst",
+        ),
     ],
     ids=["no example", "example of another case"],
 )

@@ -58,25 +58,25 @@ def test_a_sound_entry_has_no_problem(sound: Path) -> None:
     [
         ("zh: DataLoader worker 的共享内存（/dev/shm）不足", "zh: no shm", "no Chinese in", "zh: DataLoader worker 的共享内存"),
         ("en: A DataLoader worker ran", "en: A DataLoader 进程 ran", "Chinese in", "en: A DataLoader worker ran"),
-        ("en: A DataLoader worker ran", "en: TODO A worker ran", "left to do", "en: A DataLoader worker ran"),
+        ("en: A DataLoader worker ran", "en: TODO A worker ran", "still to write", "en: A DataLoader worker ran"),
         ("en: A DataLoader worker ran", "en: A DataLoader worker on one of the hosts ran", "the title has 13 words",
          "en: A DataLoader worker ran"),
-        ("explains: [dataloader.worker-killed", "explains: [dataloader.nothing", "which no entry has", "explains: ["),
-        ("explains: [dataloader.worker-killed", "explains: ['nothing.*'", "which no entry has", "explains: ["),
-        (SIGN, "  - regex: 'shared (?=memory)'\n", "RE2 refuses", SIGN.strip()),
-        ("  pid: 'worker", "  pid: '(?<!x)worker", "RE2 refuses", "  pid: 'worker"),
+        ("explains: [dataloader.worker-killed", "explains: [dataloader.nothing", "but no entry has this id", "explains: ["),
+        ("explains: [dataloader.worker-killed", "explains: ['nothing.*'", "but no entry has this id", "explains: ["),
+        (SIGN, "  - regex: 'shared (?=memory)'\n", "RE2 rejects", SIGN.strip()),
+        ("  pid: 'worker", "  pid: '(?<!x)worker", "RE2 rejects", "  pid: 'worker"),
         ("    - 'RuntimeError: DataLoader worker (pid 4161) is killed by signal: Killed.'",
          "    - 'RuntimeError: DataLoader worker (pid 4161) is killed by signal: Bus error.'",
-         "it matches its counter-example", "is killed by signal: Killed."),
+         "it matches its near miss", "is killed by signal: Killed."),
         ("    - 'RuntimeError: Shared memory manager connection has timed out'",
          "    - 'RuntimeError: something else entirely'", "the verdict on its example is", "connection has timed out'"),
-        (SIGN, f"  - regex: '{'shared memory' * 20}'\n", "a sign of 260 characters", SIGN.strip()),
-        (SIGN, SIGN + SIGN, "has this sign twice", "cases:"),
-        (SIGN, "  - regex: 'INFO|NCCL'\n", "matches a healthy line", SIGN.strip()),
+        (SIGN, f"  - regex: '{'shared memory' * 20}'\n", "the sign has 260 characters", SIGN.strip()),
+        (SIGN, SIGN + SIGN, "this sign appears twice", "cases:"),
+        (SIGN, "  - regex: 'INFO|NCCL'\n", "matches a line of a healthy log", SIGN.strip()),
         ("  - en: Many workers with large", "  - when_message_has: 'ancdata'\n    en: Many workers with large",
          "no example of this entry shows 'ancdata'", "en: Many workers with large"),
         ("  - en: Many workers with large", "  - when_message_has: '(?=x)'\n    en: Many workers with large",
-         "RE2 refuses '(?=x)'", "en: Many workers with large"),
+         "RE2 rejects '(?=x)'", "en: Many workers with large"),
     ],
 )  # fmt: skip
 def test_a_broken_rule_is_told_with_its_line(old: str, new: str, problem: str, at: str, sound: Path) -> None:
@@ -103,7 +103,7 @@ def test_too_few_examples_are_told(sound: Path) -> None:
     report = check(load([sound]), [sound], small_bases(), ["dataloader.shm-bus-error"])
     found = of_model([*report.problems, *report.warnings])
     assert [told.partition(": ")[2] for told in found if "no example of this entry shows" not in told] == [
-        "no near miss in examples.no_match: a message like it that means something else",
+        "no near miss in examples.no_match: add a similar message that means something else",
     ]
 
 
@@ -111,7 +111,7 @@ def test_an_example_belongs_to_one_entry(sound: Path) -> None:
     path = sound / "dataloader" / "copy.yaml"
     path.write_text(MODEL.replace("id: dataloader.shm-bus-error", "id: dataloader.copy"), encoding="utf-8")
     found = broken(sound, "area: dataloader", "area: dataloader")
-    assert any("claims an example of dataloader.copy" in told for told in found)
+    assert any("has the same example as  dataloader.copy" in told for told in found)
 
 
 def test_each_example_is_read_once(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:

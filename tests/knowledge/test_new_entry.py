@@ -49,7 +49,7 @@ def test_a_draft_is_an_entry_that_says_what_is_left(message: str | None, tmp_pat
     if message:
         assert knowledge.entries["new.entry"].cases[0].example == message
     left = problems(knowledge, [tmp_path])
-    assert sum("left to do" in problem for problem in left) == 4
+    assert sum("still to write" in problem for problem in left) == 4
     assert all(problem.startswith("new/entry.yaml:") for problem in left)
 
 
@@ -102,7 +102,7 @@ def test_a_case_is_added_and_all_else_stays(old: str, new: str, tmp_path: Path) 
     ids = [one.id for one in load([tmp_path]).entries["new.entry"].cases]
     assert ids == sorted(ids, key=lambda name: name == "rest")
     assert "tube-two" in ids
-    with pytest.raises(BadInput, match="has a case 'tube-two' already"):
+    with pytest.raises(BadInput, match="already has a case 'tube-two'"):
         with_case(with_case(old, "tube-two", case), "tube-two", case)
 
 

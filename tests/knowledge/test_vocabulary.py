@@ -60,13 +60,13 @@ def test_words_are_literal_in_a_regex(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "source", "told"),
     [
-        ("unheard-of", "source: ours\nwords: [a]\n", r"unheard-of\.yaml:1: no list has this name"),
+        ("unheard-of", "source: ours\nwords: [a]\n", r"unheard-of\.yaml:1: no vocabulary list has this name"),
         ("carrier-exceptions", "source: ours\nwords: [a]\npatterns: []\ngroups: {a: [b]}\n", "exactly one of words"),
-        ("carrier-exceptions", "source: ours\nwords: [a, b, a]\n", "'a' stands twice"),
+        ("carrier-exceptions", "source: ours\nwords: [a, b, a]\n", "'a' appears twice"),
         ("carrier-exceptions", "words: [a]\n", r"carrier-exceptions\.yaml:1: source: Field required"),
-        ("carrier-exceptions", PATTERN.format("Carrier: KeyError", "x"), r"yaml:3: .* is not found in its example"),
-        ("carrier-exceptions", PATTERN.format("ours.Carrier: a", "ours.Carrier: b"), "found in its counter-example"),
-        ("carrier-exceptions", "source: o\npatterns:\n  - {regex: '(a', examples: [a]}\n", ":3: .*RE2 refuses"),
+        ("carrier-exceptions", PATTERN.format("Carrier: KeyError", "x"), r"yaml:3: .* does not match its example"),
+        ("carrier-exceptions", PATTERN.format("ours.Carrier: a", "ours.Carrier: b"), "matches its near miss"),
+        ("carrier-exceptions", "source: o\npatterns:\n  - {regex: '(a', examples: [a]}\n", ":3: .*RE2 rejects"),
         ("carrier-exceptions", f"source: o\npatterns:\n  - {{regex: {'a' * 201}, examples: [a]}}\n", "200 characters"),
         (
             "line-facts-settings",
@@ -78,7 +78,7 @@ def test_words_are_literal_in_a_regex(tmp_path: Path) -> None:
             "source: o\nfacts: {a: b}\npatterns: [{regex: '(1)', examples: ['1']}]\n",
             "needs a name",
         ),
-        ("area-roles", "source: ours\ngroups:\n  ours: [timeout, no-such-role]\n", r":3: no role 'no-such-role'"),
+        ("area-roles", "source: ours\ngroups:\n  ours: [timeout, no-such-role]\n", r":3: unknown role 'no-such-role'"),
     ],
 )
 def test_a_wrong_list_is_refused_with_file_and_line(tmp_path: Path, name: str, source: str, told: str) -> None:

@@ -111,7 +111,7 @@ def test_a_case_that_takes_the_example_of_another_is_not_approved(service: Servi
     assert checked.sound  # as only its own example is read while one types
     for state in (DraftState.TRACKING, DraftState.APPLIED):
         with pytest.raises(
-            BadInput, match="problems of the draft first: another case would lose: streaming-shared-memory"
+            BadInput, match="problems of the draft first: another case would lose its example: streaming-shared-memory"
         ):
             move_draft(service, stored.id, 1, state, "bob")
     assert drafts.read_draft(service, stored.id).state is DraftState.DRAFT

@@ -181,7 +181,7 @@ def test_entries_that_do_not_load_any_more_stop_no_start(
     monkeypatch.setattr("torchtriage.services.learned_folder.yaml_of", lambda *_: "id: ourdata.shard-too-short\n")
     later = open_service(settings, lambda *_: None, working=False)
     assert SOUND.entry not in later.knowledge.entries
-    assert "left out, as it does not load: ourdata/shard-too-short.yaml" in caplog.text
+    assert "skipped, because it does not load: ourdata/shard-too-short.yaml" in caplog.text
     close_service(later)
 
 

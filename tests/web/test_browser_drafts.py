@@ -59,7 +59,7 @@ def test_problems_are_told_while_one_types_and_slots_are_a_click(page: Page, liv
     page.get_by_label("Title · English").fill("A shard is short")
     wrong.get_by_text("this is missing").wait_for(state="detached", timeout=PATIENCE)
     page.get_by_label("Sign").fill("Shard(?=x)")
-    page.locator("#w-sign").get_by_text("RE2 refuses").wait_for(timeout=PATIENCE)
+    page.locator("#w-sign").get_by_text("RE2 rejects").wait_for(timeout=PATIENCE)
     assert page.get_by_label("Sign").get_attribute("aria-invalid") == "true"
     page.get_by_label("Sign").fill(SIGN)
     page.get_by_label("Step 1 · English").fill("Rewrite it.")
@@ -123,7 +123,7 @@ def test_a_case_that_takes_anothers_example_is_not_offered_for_approval(page: Pa
     assert made.status == 201
     page.goto(f"{live_server.url}/drafts/{made.json()['id']}")
     page.get_by_text("It cannot be tracked or approved yet").wait_for(timeout=PATIENCE)
-    assert "another case would lose" in page.locator("#whole").inner_text()
+    assert "another case would lose its example" in page.locator("#whole").inner_text()
     for name in ("Track only", "Approve and use it"):
         assert page.get_by_role("button", name=name).is_disabled()
 

@@ -51,7 +51,7 @@ def test_a_check_keeps_nothing_and_says_at_the_field_what_is_wrong(client: TestC
     page = client.post("/drafts", data=FORM | {"action": "check", "sign": "Shard(?=x)", "title_zh": ""})
     assert page.status_code == 200
     assert re.search(r'name="sign"[^>]*aria-describedby="w-sign"[^>]*aria-invalid="true"', page.text)
-    assert re.search(r'id="w-sign"[^>]*><li>RE2 refuses', page.text)
+    assert re.search(r'id="w-sign"[^>]*><li>RE2 rejects', page.text)
     assert re.search(r'id="w-title_zh"[^>]*><li class="warns">no Chinese yet', page.text)
     assert SOUND.says_en in page.text
     chinese = client.post("/drafts", data=FORM | {"action": "check", "sign": ""}, headers={"Accept-Language": "zh"})
@@ -70,7 +70,7 @@ def test_what_cannot_be_kept_stands_in_the_form_again(client: TestClient, change
 def test_a_value_that_the_example_does_not_show_is_told_at_the_sentence(client: TestClient) -> None:
     typed = FORM | {"action": "check", "says_en": "Shard {shard} was short at step {step}.", "says_zh": ""}
     page = client.post("/drafts", data=typed).text
-    told = "the example does not show {step}; add the line that does to the example, or leave it out"
+    told = "the example has no value for {step}; add the line that shows it, or remove the slot"
     assert re.search(rf'id="w-says_en"[^>]*><li>{re.escape(told)}</li></ul>', page)
     assert re.search(r'id="w-example"[^>]*></ul>', page)
     assert "示例里没有 {step}" in client.post("/drafts", data=typed, headers={"Accept-Language": "zh"}).text
@@ -243,7 +243,7 @@ def test_the_api_proves_the_other_cases_of_an_entry_where_it_is_asked(client: Te
         return [problem["message"] for problem in told if not problem["warning"]]
 
     assert wrong("") == []
-    assert wrong("?whole=true")[0].startswith("another case would lose: ")
+    assert wrong("?whole=true")[0].startswith("another case would lose its example: ")
 
 
 def test_who_only_reads_sees_the_draft_and_no_button(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_a_case_is_added_to_an_entry_that_ships_and_taken_out_again(client: Test
         "/drafts",
         data=CASE | {"action": "check", "near_miss": "FileExistsError: [Errno 17] File exists: 'frobnicator.lock'"},
     ).text
-    assert re.search(r'id="w-near_miss"[^>]*><li>the sign is found in it', near)
+    assert re.search(r'id="w-near_miss"[^>]*><li>the sign matches it', near)
     assert client.get("/drafts/1.yaml").text.startswith("adds_to: storage.output-path\ncases:\n")
     client.post("/drafts/1/back-test", data={"action": "start"})
     told = finished(client, "1")

@@ -71,7 +71,7 @@ def test_a_pack_that_does_not_load_any_more_stops_no_start(home: Path) -> None:
     with TestClient(create_app(Settings(data_dir=home.parent, workers=0))) as client:
         assert asked(client, "7")["root_cause"]["entry"] == SOUND.entry
         page = client.get("/settings").text
-        assert "pack theirs 1: left out, as it does not load: x/y.yaml:" in page
+        assert "pack theirs 1: skipped, because it does not load: x/y.yaml:" in page
         assert ">ours 1.0.0</span>" in page
 
 

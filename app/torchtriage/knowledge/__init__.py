@@ -1,4 +1,4 @@
-"""The knowledge base: YAML files in, entries of torchtriage.domain out."""
+"""The knowledge base: reads YAML files and returns entries (torchtriage.domain.entry)."""
 
 from torchtriage.package_data import data_folder
 

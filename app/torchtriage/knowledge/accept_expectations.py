@@ -1,4 +1,4 @@
-"""Writes into an entry's YAML what its cases say about their examples: the text and sentences in, the text out."""
+"""Writes the answers of cases to their own examples into the `expect` keys of an entry's YAML."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from torchtriage.knowledge.yaml_positions import Loader
 
 
 def accepted(source: str, says: Mapping[str, Text]) -> str:
-    """-> the YAML of an entry in which `expect` is what each of these cases says; all else stays as it is. The Chinese
-    is written where the case expects some already."""
+    """Returns the YAML of an entry in which each case named in `says` expects the text given there. Nothing else
+    changes. The Chinese text is written only if the case already expects one."""
     for case, text in says.items():
         source = _with(source, case, text)
     return source

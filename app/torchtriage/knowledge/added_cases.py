@@ -1,4 +1,4 @@
-"""Cases that a file adds to an entry of another folder: the entry and what is added in, the entry with both out."""
+"""Merges the cases of a file with `adds_to` into an entry of another folder."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _ADDS = re.compile(rb"(?m)^adds_to:")
 
 
 def adds_cases(source: bytes) -> bool:
-    """-> whether a file of entries adds cases to one, instead of being one."""
+    """Returns whether a YAML file adds cases to an entry (it has the key `adds_to`) instead of defining an entry."""
     return _ADDS.search(source) is not None
 
 
 def with_cases(entry: Entry, added: Entry) -> Entry:
-    """-> the entry with the cases of `added` before its own, so that the first that holds is one of them. All else is
-    the entry's, as it is today: what is no example of the case can be one of the entry."""
+    """Returns `entry` with the cases of `added` before its own, so they are tried first. Everything else stays as in
+    `entry`; the near misses of `added` are not taken over, because the entry itself may match them."""
     own = tuple(sign for sign, case in zip(entry.signs, entry.case_of_signs, strict=True) if case is None)
     cased = [(sign, case) for sign, case in zip(entry.signs, entry.case_of_signs, strict=True) if case is not None]
     more = len(added.cases)
@@ -31,24 +31,25 @@ def with_cases(entry: Entry, added: Entry) -> Entry:
 
 
 def split_id(name: str) -> tuple[str, str]:
-    """-> the entry and the case of `area.name/case`; no case where it is the id of an entry."""
+    """Splits `area.name/case` into the ids of entry and case. The case is empty if the name has none."""
     entry, _, case = name.partition("/")
     return entry, case
 
 
 def is_case_id(case: str) -> bool:
-    """-> whether a case can have this id."""
+    """Returns whether `case` is a valid case id."""
     return _CASE.fullmatch(case) is not None
 
 
 def file_of(name: str) -> str:
-    """-> the file under a folder of knowledge for an entry, or for a case that is added to one."""
+    """Returns the path, relative to a knowledge folder, of the file for an entry (`area.name`) or for a case added to
+    one (`area.name/case`)."""
     entry, case = split_id(name)
     return f"{entry.replace('.', '/', 1)}{'+' + case if case else ''}.yaml"
 
 
 def is_in_use(name: str, entries: dict[str, Entry]) -> bool:
-    """-> whether these entries have an entry, or a case of one."""
+    """Returns whether `entries` contains this entry, or this case of an entry."""
     entry, case = split_id(name)
     found = entries.get(entry)
     return found is not None and (not case or any(own.id == case for own in found.cases))

@@ -1,5 +1,5 @@
-"""The user's cache folder, and what is kept there from one start to the next: parsed knowledge, the search index, and
-the compiled templates of the pages."""
+"""The user's cache folder. It keeps the parsed knowledge base, the search index and the compiled page templates, so
+that the next start is faster."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _SEAL = hashlib.sha256().digest_size
 
 
 def cache_folder() -> Path:
-    """-> `torchtriage` under XDG_CACHE_HOME or ~/.cache; it need not exist."""
+    """Returns the folder `torchtriage` under XDG_CACHE_HOME or ~/.cache. It may not exist yet."""
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path("~/.cache").expanduser()) / "torchtriage"
 
 
 def load(folders: Iterable[Path], cache: Path, without: frozenset[Path] = frozenset()) -> KnowledgeBase:
-    """-> the knowledge base of `folders` but for the files that are `without`, parsed once per content of their files
-    and form of an entry.
+    """Returns the knowledge base of `folders`, except the files in `without`. It is parsed again only if a file or the
+    code that defines entries has changed.
 
-    Raises KnowledgeError with all problems of all files, patterns that can't be compiled among them.
+    Raises KnowledgeError with all problems of all files, including patterns that cannot be compiled.
     """
     folders = list(folders)
     forms = b"".join(Path(str(module.__file__)).read_bytes() for module in (entry, vocabulary, line_forms))
@@ -54,7 +54,7 @@ def load(folders: Iterable[Path], cache: Path, without: frozenset[Path] = frozen
         from torchtriage.knowledge import checks, loader
 
         made = loader.load(folders, without=without)
-        # Those that are shipped were checked when they were made.
+        # The built-in entries were checked before the release.
         problems = checks.refused(made, folders, cache) if folders != [BUILT_IN] else []
         if problems:
             raise KnowledgeError(problems)
@@ -64,9 +64,10 @@ def load(folders: Iterable[Path], cache: Path, without: frozenset[Path] = frozen
 
 
 def load_index(knowledge: KnowledgeBase, cache: Path) -> SearchIndex:
-    """-> the search index of `knowledge`, made once per content of its entries, the synonyms and the code that cuts.
+    """Returns the search index of `knowledge`. It is built again only if an entry, the synonyms or the search code has
+    changed.
 
-    Raises KnowledgeError where the synonyms are not well-formed.
+    Raises KnowledgeError if the synonyms are not well-formed.
     """
     from torchtriage.knowledge.symptom_search import SOURCES, SearchIndex
 
@@ -77,7 +78,8 @@ def load_index(knowledge: KnowledgeBase, cache: Path) -> SearchIndex:
 
 
 def kept(path: Path, kind: type[T], make: Callable[[], T]) -> T:
-    """-> what lies pickled at `path`; else what `make` makes, kept there for the next start."""
+    """Returns the object pickled at `path` if it is a `kind`. Otherwise calls `make`, stores the result at `path` and
+    returns it."""
     found = _unsealed(path)
     if isinstance(found, kind):
         return found
@@ -88,13 +90,13 @@ def kept(path: Path, kind: type[T], make: Callable[[], T]) -> T:
 
 
 def _unsealed(path: Path) -> object:
-    """-> what lies pickled behind its digest at `path`; None where nothing does, or the digest is another's.
+    """Returns the object pickled at `path`, or None if there is no file or its digest is wrong.
 
-    A damaged pickle can raise anything, so only a whole one is opened.
+    The digest is checked first because loading a damaged pickle can raise any exception.
     """
     try:
-        kept = read(path)  # of our own folder only, as with compiled bytecode
+        kept = read(path)  # a file in our own cache folder, trusted like compiled bytecode
         seal, body = kept[:_SEAL], kept[_SEAL:]
         return pickle.loads(body) if hashlib.sha256(body).digest() == seal else None
-    except (OSError, AttributeError, ImportError, TypeError):  # No file of ours, or classes that have changed since.
+    except (OSError, AttributeError, ImportError, TypeError):  # no such file, or its classes have changed since
         return None

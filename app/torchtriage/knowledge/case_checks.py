@@ -1,4 +1,4 @@
-"""The house rules of cases: each is proved by an example of its own, on which it alone speaks, in its own words."""
+"""Checks of cases: each case has an example, is the one selected for it, and answers it with the words in `expect`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from torchtriage.knowledge.yaml_positions import Path as Place
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.patterns import refused_by_re2
 
-# Whole lines of code or words of people: no command can hold them.
+# Facts that contain whole lines of code or whole messages. They are never a single word of a command.
 SENTENCES = frozenset({"code", "caller_code", "library_code", "message", "warning"})
-# What the engine itself tells of the place of a failure.
+# Facts that the engine itself derives about the place of a failure.
 _OF_PLACE = ("code", "where", "caller_code", "library_code", "library_frame")
 _VERSION_FACT = lazy_regex(r"[a-z][a-z_]*_version")
-SAYS_WORDS, STEP_WORDS = 35, 20  # the most of a sentence, and of a step; code in backticks is one word
-LEFT = "TODO"  # what a new entry or case still has to say
-_VERSION = lazy_regex(r"(?<![\w.])[vr]?\d")  # of a package, or a date
+SAYS_WORDS, STEP_WORDS = 35, 20  # the most words of a sentence, and of a step; code in backticks counts as one word
+LEFT = "TODO"  # marks what the author of a new entry or case still has to write
+_VERSION = lazy_regex(r"(?<![\w.])[vr]?\d")  # version of a package, or a date
 _CODE = lazy_regex(r"`[^`]*`")
 _SLOT_NAME = lazy_regex(r"[a-z_]+")
 _NO_SLOT = lazy_regex(r"\{[a-z_]*\d\w*\}")
@@ -35,8 +35,8 @@ _PLACEHOLDER = lazy_regex(
 
 
 class Problem(NamedTuple):
-    """What is wrong with an entry, and where in its file. `lesser`: no more than a warning in a folder of the user's
-    own."""
+    """A problem of an entry, and its place in the entry's file. A `lesser` problem is only a warning if the file is in
+    one of the user's own folders."""
 
     entry: Entry
     place: Place
@@ -45,11 +45,11 @@ class Problem(NamedTuple):
 
 
 def of_cases(entry: Entry, facts: frozenset[str]) -> Iterator[Problem]:
-    """Yields what is wrong with the cases of an entry as they are written. `facts`: the names of all."""
+    """Yields the problems in the YAML of an entry's cases. `facts` are the names of all facts."""
     for number, case in enumerate(entry.cases):
         at: Place = ("cases", number)
         if case.id in (other.id for other in entry.cases[:number]):
-            yield Problem(entry, (*at, "id"), f"has a case {case.id!r} twice")
+            yield Problem(entry, (*at, "id"), f"the case id {case.id!r} appears twice")
         for place, problem in (
             *_missing(case),
             *_words(case),
@@ -59,14 +59,15 @@ def of_cases(entry: Entry, facts: frozenset[str]) -> Iterator[Problem]:
         ):
             yield Problem(entry, (*at, *place), f"case {case.id}: {problem}")
         if silenced := next((other.id for other in entry.cases[:number] if _always_before(other, case)), None):
-            yield Problem(entry, at, f"case {case.id}: never speaks, as {silenced} before it holds whenever it does")
+            yield Problem(entry, at, f"case {case.id}: is never selected: {silenced} before it always applies too")
         for place, text in _texts(case):
             if not text.zh and LEFT not in text.en:
                 yield Problem(entry, (*at, *place), f"case {case.id}: no Chinese for {shortened(text.en)!r}", True)
 
 
 def of_examples(entry: Entry, number: int, verdicts: Mapping[str, Verdict]) -> Iterator[Problem]:
-    """Yields what is wrong with what the engine says about the examples of a case. `verdicts` holds it for each one."""
+    """Yields the problems in the engine's verdicts on the examples of one case. `verdicts` maps each example to its
+    verdict."""
     case = entry.cases[number]
     examples: list[tuple[Place, str | None]] = [(("example",), case.example)]
     examples += [((*place, "example"), example) for place, example in _other_examples(case)]
@@ -82,22 +83,25 @@ def of_examples(entry: Entry, number: int, verdicts: Mapping[str, Verdict]) -> I
 
 
 def _other_speaker(entry: Entry, case: Case, example: str, verdict: Verdict) -> str | None:
-    """-> who else speaks of an example, and why the case does not; None where the case does."""
+    """Returns a message that says which case or entry answers an example instead of `case`, and why. Returns None if
+    `case` answers it."""
     root, answer = verdict.root_cause, verdict.answer
     if entry.area == FORMS:
         spoken = answer.form if answer else None
-        return None if spoken == case.id else f"on its example form {spoken} speaks: {shortened(example)}"
+        return None if spoken == case.id else f"its example is answered by form {spoken}: {shortened(example)}"
     if root is None or root.entry != entry.id or answer is None:
         winner = root.entry if root and root.entry else verdict.outcome
         return f"the verdict on its example is {winner}: {shortened(example)}"
     if answer.case != case.id:
-        speaker = f"case {answer.case} speaks" if answer.case else "no case speaks"
-        return f"on its example {speaker}{_why_silent(case, verdict)}: {shortened(example)}"
+        speaker = f"case {answer.case}" if answer.case else "no case"
+        open_slots = ", ".join(unknown_slots(case, verdict))
+        reason = f"no value for {open_slots} in its example, which" if open_slots else "its example"
+        return f"{reason} is answered by {speaker}: {shortened(example)}"
     return None
 
 
 def _of_example(entry: Entry, number: int, verdict: Verdict) -> Iterator[Problem]:
-    """Yields what is wrong with what the case says about its example, of which it speaks."""
+    """Yields the problems in the answer of a case to its own example."""
     case, root, answer = entry.cases[number], verdict.root_cause, verdict.answer
     if root is None or answer is None:
         return
@@ -106,7 +110,7 @@ def _of_example(entry: Entry, number: int, verdict: Verdict) -> Iterator[Problem
         yield Problem(
             entry,
             ("cases", number, "says"),
-            f"case {case.id}: says {words} words about its example, more than {SAYS_WORDS}",
+            f"case {case.id}: the answer to its example has {words} words, more than {SAYS_WORDS}",
         )
     form = case if entry.area == FORMS else None
     known = None if form else entry
@@ -118,17 +122,17 @@ def _of_example(entry: Entry, number: int, verdict: Verdict) -> Iterator[Problem
         told = next((one for one in answer.steps if one.do == shown), None)
         if told is not None and step.run and told.run is None and slots(step.run) <= answer.values.keys():
             where: Place = ("cases", number, "do", place, "run")
-            text = "its example withholds the command, because a value in it is not a plain word"
+            text = "the command is not shown for its example, because a value in it is not a plain word"
             yield Problem(entry, where, f"case {case.id}: {text}")
 
 
 def words_of(text: str) -> int:
-    """-> how many words a sentence has; code in backticks is one."""
+    """Returns the number of words in a text. Code in backticks counts as one word."""
     return len(_CODE.sub("x", text).split())
 
 
 def shortened(text: str) -> str:
-    """-> a text as one line that fits into a sentence."""
+    """Returns a text as one line of at most 120 characters, to be quoted in a message."""
     line = " ".join(text.split())
     return line if len(line) <= 120 else f"{line[:117]}…"
 
@@ -147,7 +151,7 @@ def _missing(case: Case) -> Iterator[tuple[Place, str]]:
         (("example",), Text(case.example or "", "")),
     ):
         if LEFT in text.en or LEFT in text.zh:
-            yield place, f"left to do: {shortened(text.en if LEFT in text.en else text.zh)!r}"
+            yield place, f"still to write: {shortened(text.en if LEFT in text.en else text.zh)!r}"
 
 
 def _other_examples(case: Case) -> Iterator[tuple[Place, str]]:
@@ -156,7 +160,8 @@ def _other_examples(case: Case) -> Iterator[tuple[Place, str]]:
 
 
 def _shown_together(case: Case) -> int:
-    """-> how many steps can be shown at once: of two that want a fact known and unknown only one is."""
+    """Returns the largest number of steps that can be shown at once. Two steps, of which one needs a fact to be known
+    and the other needs it to be unknown, are never shown together."""
     asked = [[one for one in step.when if one.fact not in TEXTS] for step in case.steps]
     facts = sorted({one.fact for conditions in asked for one in conditions if one.regex is None})
     told = (dict(zip(facts, known, strict=True)) for known in product((True, False), repeat=len(facts)))
@@ -173,10 +178,13 @@ def _words(case: Case) -> Iterator[tuple[Place, str]]:
         yield ("do",), f"{steps} steps, more than {MOST_STEPS}"
     for number, step in enumerate(case.steps):
         if (words := words_of(optional_removed(step.do.en))) > STEP_WORDS:
-            yield ("do", number), f"a step of {words} words, more than {STEP_WORDS}: {shortened(step.do.en)!r}"
+            yield ("do", number), f"the step has {words} words, more than {STEP_WORDS}: {shortened(step.do.en)!r}"
         for key, text in (("en", step.do.en), ("zh", step.do.zh), ("run", step.run or "")):
             if found := _PLACEHOLDER.search(text):
-                yield ("do", number, key), f"the placeholder {found[0]!r} is left to the reader: fill it from a slot"
+                yield (
+                    ("do", number, key),
+                    f"the placeholder {found[0]!r} must be filled in by the reader; use a slot",
+                )
 
 
 def _conditions(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tuple[Place, str]]:
@@ -187,14 +195,14 @@ def _conditions(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tup
     for place, condition, others in asked:
         at = (*place, condition.fact)
         if not is_fact(condition.fact, facts) and condition.fact not in others | captured:
-            yield at, f"no fact is called {condition.fact!r}, so the condition never holds"
+            yield at, f"no fact has the name {condition.fact!r}, so the condition is never true"
         asks = condition.fact in TEXTS and condition.regex is not None and not named(condition.regex)
         if asks and refused_by_re2(condition.regex or "") is None and holds_for_any_text(condition):
-            yield at, "the condition holds for any text and fills no slot: leave it out"
+            yield at, "the condition is true for any text and fills no slot: remove it"
     for part in (part for sign in case.signs for part in sign.all or (sign,)):
         for name in named(part.regex or ""):
             if not _SLOT_NAME.fullmatch(name):
-                yield ("sign",), f"the group {name!r} fills no slot: a slot has small letters and _ only"
+                yield ("sign",), f"the group {name!r} cannot fill a slot: use only lower-case letters and _"
 
 
 def _slots(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tuple[Place, str]]:
@@ -204,7 +212,7 @@ def _slots(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tuple[Pl
                 if not fills(name, entry, case, facts):
                     yield (*place, lang), f"nothing fills the slot {{{name}}}"
             for name in _NO_SLOT.findall(template):
-                yield (*place, lang), f"{name} is not a slot: a slot has only small letters and _"
+                yield (*place, lang), f"{name} is not a slot: use only lower-case letters and _"
     for number, step in enumerate(case.steps):
         for name in sorted(slots(step.run or "")):
             at: Place = ("do", number, "run")
@@ -228,76 +236,73 @@ def _texts(case: Case) -> Iterator[tuple[Place, Text]]:
 
 
 def _always_before(first: Case, case: Case) -> bool:
-    """-> whether the first of two cases holds wherever the other one does."""
+    """Returns whether the first case always applies when the second one does."""
     return (
         set(case.signs) <= set(first.signs)
         and (bool(case.signs) or not first.signs)
-        and (bool(first.signs) or bool(first.when) == bool(case.when))  # without both it comes last
+        # a case without sign and condition is tried last
+        and (bool(first.signs) or bool(first.when) == bool(case.when))
         and set(first.when) <= set(case.when)
-        # Last, as it parses patterns, and nearly every pair of cases has been told apart by now.
+        # This is last because it parses patterns; the conditions above decide nearly every pair.
         and slots(optional_removed(first.says.en)) - groups_of(first).keys()
         <= slots(optional_removed(case.says.en)) | groups_of(case).keys()
     )
 
 
 def known_in(case: Case, verdict: Verdict) -> set[str]:
-    """-> the slots that the example of a case fills."""
+    """Returns the slots that have a value in the example of a case."""
     values = verdict.answer.values if verdict.answer else {}
     return {*values, *groups_of(case)}
 
 
 def unknown_slots(case: Case, verdict: Verdict) -> list[str]:
-    """-> the slots of a case's sentence that its example does not fill, as `{name}`."""
+    """Returns the slots of a case's sentence that have no value in its example, each as `{name}`."""
     open_slots = slots(optional_removed(case.says.en)) - known_in(case, verdict)
     return [f"{{{name}}}" for name in sorted(open_slots)]
 
 
-def _why_silent(case: Case, verdict: Verdict) -> str:
-    """-> why a case does not speak of its example, where a slot is the reason; else nothing."""
-    open_slots = unknown_slots(case, verdict)
-    return f"; {', '.join(open_slots)} is not known there" if open_slots else ""
-
-
 def _expected(entry: Entry, number: int, english: tuple[str, str], chinese: tuple[str, str]) -> Iterator[Problem]:
-    """Yields where `expect` is not what the case says; each as its own sentence and with what the engine appends."""
+    """Yields a problem if `expect` differs from the case's answer. `english` and `chinese` are (the case's own
+    sentence, the sentence with what the engine appends); `expect` may be either."""
     case = entry.cases[number]
     place: Place = ("cases", number, "expect")
     if case.expect is None or LEFT in case.expect.en:
         if LEFT not in case.says.en:
             yield Problem(
-                entry, place, f"case {case.id}: no expect; if it says it right: expect: {_quoted(english[0])}"
+                entry, place, f"case {case.id}: no expect; if this answer is right, add expect: {_quoted(english[0])}"
             )
         return
     if case.expect.en not in english:
-        yield Problem(entry, place, f"case {case.id}: expect is not what it says: {_quoted(english[0])}")
+        yield Problem(entry, place, f"case {case.id}: expect differs from the answer: {_quoted(english[0])}")
     if case.expect.zh and case.expect.zh not in chinese:
-        text = f"case {case.id}: expect is not what it says in Chinese: {_quoted(chinese[0])}"
+        text = f"case {case.id}: expect differs from the Chinese answer: {_quoted(chinese[0])}"
         yield Problem(entry, (*place, "zh"), text)
 
 
 def _quoted(text: str) -> str:
-    """-> a text as YAML, to be pasted."""
+    """Returns a text as a YAML scalar that can be pasted into an entry."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def is_fact(name: str, facts: frozenset[str]) -> bool:
-    """-> whether a log can tell a fact of this name; `facts` are all but versions."""
+    """Returns whether `name` is the name of a fact. `facts` has all names except those of the form
+    `PACKAGE_version`."""
     return name in facts or _VERSION_FACT.fullmatch(name) is not None
 
 
 def fills(name: str, entry: Entry, case: Case, facts: frozenset[str]) -> bool:
-    """-> whether something can fill a slot of this name in the sentences of a case."""
+    """Returns whether a fact, a named group or a capture can fill the slot `name` in the sentences of a case."""
     return is_fact(name, facts) or name in groups_of(case) or any(name == captured for captured, _ in entry.capture)
 
 
 def groups_of(case: Case) -> dict[str, str]:
-    """-> the named groups of a case's signs and conditions, with the regex in which each stands."""
+    """Returns the named groups in the signs and conditions of a case, each with its regex."""
     conditions = (*case.when, *(condition for step in case.steps for condition in step.when))
     return {name: pattern for pattern in _regexes([*case.signs, *conditions]) for name in named(pattern)}
 
 
 def named(pattern: str) -> tuple[str, ...]:
-    """-> the named groups of a regex; none where RE2 refuses it."""
+    """Returns the named groups of a regex. Empty if RE2 rejects the regex."""
     return () if refused_by_re2(pattern) else tuple(re2.compile(pattern).groupindex)
 
 

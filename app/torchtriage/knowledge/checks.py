@@ -1,4 +1,5 @@
-"""The house rules of the knowledge base: every entry is proved by its own examples, by the engine itself."""
+"""Checks the knowledge base: its YAML, and what the engine says about the examples of every entry and about a healthy
+log."""
 
 from __future__ import annotations
 
@@ -31,11 +32,11 @@ from torchtriage.reading.scan import problem as refused_by_hyperscan
 from torchtriage.reading.sources import from_bytes
 
 HEALTHY = BUILT_IN / "healthy.log"
-_TITLE_WORDS = 10  # the most that an English title has
-_LONGEST_SIGN = 200  # characters; a longer one is several signs, which are easier to read and to prove
-_PROOFS, _NEAR_MISSES = 2, 1  # the fewest examples of a cause or consequence
+_TITLE_WORDS = 10  # the most words of an English title
+_LONGEST_SIGN = 200  # characters; a longer sign should be split into several, which are easier to read and to test
+_PROOFS, _NEAR_MISSES = 2, 1  # the fewest examples and near misses of a cause or consequence
 _CHINESE = lazy_regex(r"[\u4e00-\u9fff]")
-_GROUP = lazy_regex(r"(?<!\\)\((?!\?[^P])(?:\?P<\w+>)?")  # the first that captures
+_GROUP = lazy_regex(r"(?<!\\)\((?!\?[^P])(?:\?P<\w+>)?")  # finds the first group that captures
 _ATOM = lazy_regex(r"\\(?:[pP]\{\w+\}|x\{?[0-9A-Fa-f]+\}?|.)|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.S)
 _SYNTAX = frozenset("(){}|*+?^$")
 _OF_SHELLS = [char for char in (*map(chr, range(128)), "é", "中", "\u2028") if not is_plain(f"a{char}")]
@@ -44,12 +45,11 @@ _EVERYWHERE = frozenset({"any", "line", "exception"})
 
 @dataclass(frozen=True)
 class Report:
-    """What `check` found: `problems` and `warnings`, one sentence each, beginning with file:line; `answers` to the
-    examples of cases, by entry and case; how many entries, cases and message forms there are, and how many signs are
-    proved.
+    """The result of `check`. `problems` and `warnings` are one sentence each and begin with file:line. `answers` maps
+    (entry, case) to the answer of the case to its example. `entries`, `cases` and `forms` (message forms) are counts.
 
-    `in_cases` and `without_case` count signs; `unproved` are those, with their place, that no example of their entry
-    shows.
+    `in_cases` and `without_case` count the signs that belong to a case and those that do not. `unproved` lists the
+    signs that no example of their entry matches.
     """
 
     problems: list[str]
@@ -69,9 +69,9 @@ def check(
     cache: Path | None = None,
     only: Collection[str] = (),
 ) -> Report:
-    """-> what is wrong with the entries, all of them or `only` these.
+    """Checks all entries, or those in `only`.
 
-    `folders` are those that `knowledge` was loaded from; what is compiled is kept in `cache`.
+    `folders` are the folders that `knowledge` was loaded from. Compiled patterns are stored in `cache`.
     """
     entries = [entry for entry in (*knowledge.forms, *knowledge.entries.values()) if not only or entry.id in only]
     found, proof = _found(knowledge, entries, cache)
@@ -93,8 +93,8 @@ def check(
 def problems_of(
     knowledge: KnowledgeBase, entry: Entry, cache: Path | None
 ) -> tuple[list[Problem], dict[tuple[str, str], Verdict]]:
-    """-> what is wrong with one entry of the base, with the places; and what was said of the examples of its cases, by
-    entry and case."""
+    """Returns the problems of one entry with their places, and the verdicts on the examples of its cases, by (entry,
+    case)."""
     found, proof = _found(knowledge, [entry], cache)
     return found, proof.spoken
 
@@ -102,9 +102,9 @@ def problems_of(
 def problems_of_added(
     knowledge: KnowledgeBase, added: Entry, cache: Path | None, whole: bool = True
 ) -> tuple[list[Problem], dict[tuple[str, str], Verdict]]:
-    """-> what is wrong with cases that were added to an entry of the base, with the places in the file that adds them;
-    and what was said of their examples. Where not `whole`, other cases of the entry that lose their examples to one of
-    these are not looked for, which takes as long as the entry has cases."""
+    """Returns the problems of cases that were added to an entry, with their places in the file that adds them, and the
+    verdicts on their examples. If `whole` is true, also checks whether other cases of the entry now lose their examples
+    to the added ones. The time for that grows with the number of cases."""
     entry = knowledge.entries[added.id]
     ids = [case.id for case in added.cases]
     at = {place: ids.index(case.id) for place, case in enumerate(entry.cases) if case.id in ids}
@@ -121,21 +121,22 @@ def problems_of_added(
             case ("cases", int(place), *inner) if place in at:
                 own.append(problem._replace(entry=added, place=("cases", at[place], *inner)))
             case ("cases", int(), *_) if not problem.lesser:
-                text = f"another case would lose: {problem.text.removeprefix('case ')}"
+                text = f"another case would lose its example: {problem.text.removeprefix('case ')}"
                 own.append(Problem(added, ("cases", 0, "sign"), text))
     return [*own, *_own_signs_in_near_misses(added)], proof.spoken
 
 
 def _own_signs_in_near_misses(added: Entry) -> Iterator[Problem]:
-    """Yields the near misses of added cases that show a sign of these; the entry itself may well explain them."""
+    """Yields the near misses of added cases in which a sign of these cases is found. The verdict alone is not enough:
+    the entry's other signs may match a near miss."""
     signs = [regex for sign in added.signs if not refused_by_re2(regex := regex_of(sign))]
     for number, text in enumerate(added.no_match_examples):
         if any(re2.compile(f"(?m){regex}").search(text) for regex in signs):
-            yield Problem(added, ("examples", "no_match", number), "the sign is found in it")
+            yield Problem(added, ("examples", "no_match", number), "the sign matches it")
 
 
 def told_of(problems: Iterable[Problem], folders: Sequence[Path]) -> list[str]:
-    """-> problems that are more than warnings, one sentence each, beginning with file:line."""
+    """Returns the problems that are not just warnings, as sentences that begin with file:line."""
     told = sorted({_told(problem, folders) for problem in problems}, key=_sorted_by)
     return [text for text, lesser in told if not lesser]
 
@@ -145,7 +146,7 @@ def _found(knowledge: KnowledgeBase, entries: Sequence[Entry], cache: Path | Non
     found = [problem for entry in entries for problem in _of_one(entry, knowledge.entries)]
     facts = frozenset(known_slots(knowledge.vocabulary))
     found += [*refused, *(problem for entry in entries for problem in of_cases(entry, facts)), *_claimed_twice(entries)]
-    if refused:  # no engine can be built
+    if refused:  # the engine cannot be built
         return found, _Proof()
     told, proof = _proved(knowledge, entries, cache)
     return [*found, *told], proof
@@ -154,7 +155,8 @@ def _found(knowledge: KnowledgeBase, entries: Sequence[Entry], cache: Path | Non
 def _proved(
     knowledge: KnowledgeBase, entries: Sequence[Entry], cache: Path | None, only: Collection[int] | None = None
 ) -> tuple[list[Problem], _Proof]:
-    """-> what the engine itself says about entries, or `only` about the examples of the cases at these places."""
+    """Returns the problems that the engine finds in the examples of entries. If `only` is given, reads only the
+    examples of the cases at these positions."""
     try:
         proof = _Proof.of(knowledge, entries, cache, only)
     except PatternError:
@@ -163,14 +165,15 @@ def _proved(
 
 
 def problems(knowledge: KnowledgeBase, folders: Sequence[Path] = (BUILT_IN,)) -> list[str]:
-    """-> one sentence a problem, each beginning with file:line; empty where the base is sound."""
+    """Returns one sentence per problem, beginning with file:line. Empty if the knowledge base has none."""
     return check(knowledge, folders).problems
 
 
 def refused(knowledge: KnowledgeBase, folders: Sequence[Path], cache: Path) -> list[str]:
-    """-> one sentence a pattern that can't be compiled, each beginning with file:line; what can is kept in `cache`.
+    """Returns one sentence, beginning with file:line, for each pattern that cannot be compiled. The compiled patterns
+    are stored in `cache`.
 
-    RE2 is asked about entries of other folders only: those that are shipped were checked when they were made.
+    RE2 tests only entries of other folders; the built-in entries were tested before the release.
     """
     entries = list(knowledge.entries.values())
     own = [entry for entry in entries if _file(entry, folders) != BUILT_IN / entry.file]
@@ -184,7 +187,7 @@ def refused(knowledge: KnowledgeBase, folders: Sequence[Path], cache: Path) -> l
 
 
 class _Seen(Matcher):
-    """A matcher that notes which patterns events showed."""
+    """A matcher that records which patterns matched."""
 
     def __init__(self, patterns: Patterns) -> None:
         super().__init__(patterns)
@@ -197,7 +200,7 @@ class _Seen(Matcher):
 
 
 class _Proof:
-    """What the engine itself says about entries: their examples, each read once, and a healthy log."""
+    """Tests entries with the engine itself: reads each of their examples once, and a healthy log."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
@@ -212,7 +215,7 @@ class _Proof:
         cache: Path | None,
         only: Collection[int] | None = None,
     ) -> _Proof:
-        """`only`: the places of the cases whose examples are read, and no others. Raises PatternError."""
+        """If `only` is given, reads only the examples of the cases at these positions. Raises PatternError."""
         patterns = Patterns(knowledge, cache)
         matcher = _Seen(patterns)
         engine = Engine(knowledge, cache, matcher=matcher)
@@ -235,7 +238,8 @@ class _Proof:
         return proof
 
     def _examples(self, entry: Entry, engine: Engine) -> Iterator[Problem]:
-        read = lru_cache(maxsize=None)(partial(_read, engine))  # an example of a case is often one of the entry too
+        # an example of a case is often an example of the entry too
+        read = lru_cache(maxsize=None)(partial(_read, engine))
         said: list[str] = []
         for number, example in enumerate(entry.match_examples):
             root = read(example).root_cause
@@ -267,7 +271,7 @@ def _read(engine: Engine, example: str) -> Verdict:
 def _of_one(entry: Entry, entries: dict[str, Entry]) -> Iterator[Problem]:
     for number, name in enumerate(entry.explains):
         if not any(fnmatchcase(other, name) for other in entries):
-            yield Problem(entry, ("explains", number), f"explains {name!r}, which no entry has")
+            yield Problem(entry, ("explains", number), f"explains {name!r}, but no entry has this id")
     if (words := len(entry.title.en.split())) > _TITLE_WORDS:
         text = f"the title has {words} words, more than {_TITLE_WORDS}: {entry.title.en!r}"
         yield Problem(entry, ("title", "en"), text)
@@ -276,22 +280,22 @@ def _of_one(entry: Entry, entries: dict[str, Entry]) -> Iterator[Problem]:
     yield from _sign_form(entry)
     if entry.kind is not Kind.ADVICE:
         proofs = {example.strip() for example in (*entry.match_examples, *_examples_of_cases(entry))}
-        if None in entry.case_of_signs and len(proofs) < _PROOFS:  # a sign in a case has its own
-            yield Problem(entry, ("examples", "match"), f"fewer than {_PROOFS} examples that match")
+        if None in entry.case_of_signs and len(proofs) < _PROOFS:  # a sign in a case has its own example
+            yield Problem(entry, ("examples", "match"), f"fewer than {_PROOFS} matching examples")
         if len(entry.no_match_examples) < _NEAR_MISSES:
-            text = "no near miss in examples.no_match: a message like it that means something else"
+            text = "no near miss in examples.no_match: add a similar message that means something else"
             yield Problem(entry, ("examples",), text, True)
 
 
 def _sign_form(entry: Entry) -> Iterator[Problem]:
     for place, part in _signs(entry):
         if (size := len(part.regex or part.text or "")) > _LONGEST_SIGN:
-            yield Problem(entry, place, f"a sign of {size} characters, more than {_LONGEST_SIGN}: split it")
+            yield Problem(entry, place, f"the sign has {size} characters, more than {_LONGEST_SIGN}: split it")
     own = [sign for sign, case in zip(entry.signs, entry.case_of_signs, strict=True) if case is None]
     of_cases = [sign for case in entry.cases for sign in case.all_signs]
     for number, sign in enumerate(own):
         if sign in own[:number] or sign in of_cases:
-            yield Problem(entry, ("signs", number), "has this sign twice")
+            yield Problem(entry, ("signs", number), "this sign appears twice")
 
 
 def _languages(entry: Entry) -> Iterator[Problem]:
@@ -302,15 +306,15 @@ def _languages(entry: Entry) -> Iterator[Problem]:
             yield Problem(entry, (*place, "en"), f"Chinese in {shortened(text.en)!r}")
         for lang, words in (("en", text.en), ("zh", text.zh)):
             if LEFT in words:
-                yield Problem(entry, (*place, lang), f"left to do: {shortened(words)!r}")
+                yield Problem(entry, (*place, lang), f"still to write: {shortened(words)!r}")
     if any(LEFT in question for _, question in entry.asks):
-        yield Problem(entry, ("asks",), "left to do: asks")
+        yield Problem(entry, ("asks",), "still to write: asks")
 
 
 def _refused_by_re2(entry: Entry) -> Iterator[Problem]:
     for place, pattern in _patterns(entry):
         if reason := refused_by_re2(pattern):
-            yield Problem(entry, place, f"RE2 refuses {pattern!r}: {reason}")
+            yield Problem(entry, place, f"RE2 rejects {pattern!r}: {reason}")
 
 
 def _patterns(entry: Entry) -> Iterator[tuple[Place, str]]:
@@ -342,7 +346,8 @@ def _examples_of_cases(entry: Entry) -> list[str]:
 
 
 def _signs(entry: Entry) -> Iterator[tuple[Place, Sign]]:
-    """Yields the plain signs of an entry with their places, in the order of `Patterns.all`."""
+    """Yields the signs of an entry with their places, in the order of `Patterns.all`. Signs with `all` are split into
+    their parts."""
     for number, (sign, case) in enumerate(zip(entry.signs, entry.case_of_signs, strict=True)):
         place: Place = ("signs", number)
         if case is not None:
@@ -368,7 +373,8 @@ def _texts(entry: Entry) -> Iterator[tuple[Place, Text]]:
     yield from ((("prevent", number), text) for number, text in enumerate(entry.prevent))
     for number, fix in enumerate(entry.fixes):
         yield ("fixes", number, "title"), fix.title
-        if fix.detail and re.search(r"[a-z] [a-z]+ [a-z]+ ", fix.detail.en):  # a detail can be code and nothing else
+        # otherwise the detail is code only and needs no translation
+        if fix.detail and re.search(r"[a-z] [a-z]+ [a-z]+ ", fix.detail.en):
             yield ("fixes", number, "detail"), fix.detail
 
 
@@ -385,11 +391,12 @@ def _claimed_twice(entries: Iterable[Entry]) -> Iterator[Problem]:
         ]
         for place, example in examples:
             if example and (other := claimed.setdefault(example.strip(), entry.id)) != entry.id:
-                yield Problem(entry, place, f"claims an example of {other}: {shortened(example)}")
+                yield Problem(entry, place, f"has the same example as  {other}: {shortened(example)}")
 
 
 def _free_captures(entry: Entry) -> Iterator[Problem]:
-    """Yields what a command is filled with that can be more than a word of it; paths are quoted."""
+    """Yields the captures that fill a slot of a command and can contain more than one word. Paths are quoted, so they
+    may."""
     commands = "\n".join((*entry.checks, *(command for fix in entry.fixes for command in fix.commands)))
     for name, pattern in entry.capture:
         if name not in PATHS and f"{{{name}}}" in commands and (part := _free(pattern)):
@@ -397,7 +404,7 @@ def _free_captures(entry: Entry) -> Iterator[Problem]:
 
 
 def _free(pattern: str) -> str | None:
-    """-> the first part inside a pattern's group that takes a character which means something to a shell."""
+    """Returns the first part inside a pattern's group that can match a character with a meaning in a shell, or None."""
     opens = None if refused_by_re2(pattern) else _GROUP.search(pattern)
     depth = 0
     for atom in _ATOM.finditer(pattern, opens.end() if opens else len(pattern)):
@@ -411,7 +418,7 @@ def _free(pattern: str) -> str | None:
 
 
 def _refused_by_hyperscan(entry: Entry) -> Iterator[Problem]:
-    """One pattern at a time takes seconds, so this is asked only once it is known that one is refused."""
+    """Compiles each sign alone, which takes seconds. So it is called only if Hyperscan rejected all signs together."""
     for place, sign in _signs(entry):
         if reason := refused_by_hyperscan(regex_of(sign)):
             yield Problem(entry, place, f"Hyperscan rejects {regex_of(sign)!r}: {reason}")
@@ -422,22 +429,23 @@ def _near_misses(entry: Entry, engine: Engine) -> Iterator[Problem]:
         root = _read(engine, example).root_cause
         if root and root.entry == entry.id:
             place: Place = ("examples", "no_match", number)
-            yield Problem(entry, place, f"it matches its counter-example: {shortened(example)}")
+            yield Problem(entry, place, f"it matches its near miss: {shortened(example)}")
 
 
 def _on_healthy(patterns: Patterns) -> Iterator[Problem]:
-    """Weak signs and parts of `all:` may show in a healthy run: neither says alone that it failed."""
+    """Yields the signs that match a line of a healthy log. Signs with `severity: warning` and the parts of `all` may:
+    they do not prove a failure alone."""
     for line in HEALTHY.read_text(encoding="utf-8").splitlines():
         for index in patterns.found(line, _EVERYWHERE):
             pattern = patterns.all[index]
             if not pattern.sign.weak and not pattern.group:
                 place = next(place for place, sign in _signs(pattern.entry) if sign is pattern.sign)
-                text = f"{regex_of(pattern.sign)!r} matches a healthy line: {shortened(line)}"
+                text = f"{regex_of(pattern.sign)!r} matches a line of a healthy log: {shortened(line)}"
                 yield Problem(pattern.entry, place, text)
 
 
 def _told(problem: Problem, folders: Sequence[Path]) -> tuple[str, bool]:
-    """-> a problem as a sentence that begins with file:line, and whether it is no more than a warning."""
+    """Returns a problem as a sentence that begins with file:line, and whether it is only a warning."""
     entry, place, text, lesser = problem
     file = _file(entry, folders)
     line = line_of(file.read_bytes(), place) if file else 1
@@ -445,7 +453,7 @@ def _told(problem: Problem, folders: Sequence[Path]) -> tuple[str, bool]:
 
 
 def _file(entry: Entry, folders: Sequence[Path]) -> Path | None:
-    """-> the entry's file, in the last of the folders that has one."""
+    """Returns the file of an entry in the last folder that has it, or None."""
     return next((folder / entry.file for folder in reversed(folders) if (folder / entry.file).is_file()), None)
 
 

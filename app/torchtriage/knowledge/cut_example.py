@@ -1,4 +1,5 @@
-"""Cuts the example of a case out of a log: a run, a file and a line in; the lines that belong to it out, redacted."""
+"""Extracts the example of a case from a log: the lines around a given line that belong to the same failure, with
+secrets removed."""
 
 from __future__ import annotations
 
@@ -11,19 +12,20 @@ from torchtriage.reading.prefixes.strip import Origin, learn_labels, strip_prefi
 from torchtriage.reading.redaction.redact import redact
 from torchtriage.reading.sources import Run
 
-BEFORE, AFTER = 400, 60  # lines that are looked at; ranks write at the same time
+# lines that are searched; ranks write at the same time, so the lines of one failure may be far apart
+BEFORE, AFTER = 400, 60
 _MOST = 40  # lines of an example
-_HEAD = 5  # of them those that a long one begins with
+_HEAD = 5  # first lines that are kept if the example is too long
 _TRACEBACK = "Traceback (most recent call last)"
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
 _LONGEST = 2000  # characters of a line
 
 
 def cut_example(run: Run, file: str | None, number: int) -> tuple[str, str]:
-    """-> the text of a line without its prefix, and the lines around it that report the same: its traceback whole, and
-    what is indented below it. `file` is None where the run is one file.
+    """Returns the text of line `number` without its prefix, and the lines that belong to it: its whole traceback and
+    the indented lines below it. `file` is None if the run is one file.
 
-    Raises BadInput where the log has no such line, UnreadableLog where it can't be read.
+    Raises BadInput if the log has no such line, and UnreadableLog.
     """
     before: deque[str] = deque(maxlen=BEFORE)
     after: list[str] = []
@@ -46,8 +48,8 @@ def cut_example(run: Run, file: str | None, number: int) -> tuple[str, str]:
 
 
 def cut(sample: Iterable[str], before: Iterable[str], line: str, after: Iterable[str]) -> tuple[str, str]:
-    """-> the same of lines that were read: the file's first ones, which tell how its lines are labelled, BEFORE lines
-    before the one that is meant, and AFTER behind it."""
+    """Does the same for lines already read. `sample` are the first lines of the file, from which the labels of lines
+    are learned; `before` and `after` are BEFORE and AFTER lines around `line`."""
     labels = learn_labels(list(sample))
     own = strip_prefixes(line, labels)
     above = [(text, strip_prefixes(text, labels)) for text in before]
@@ -72,7 +74,7 @@ def _writer(origin: Origin) -> tuple[int | None, str | None, str | None]:
 
 
 def _traceback(above: list[tuple[str, Origin]]) -> list[str]:
-    """-> the lines from the traceback on to which the line below them belongs; none where it belongs to none."""
+    """Returns the lines of the traceback that ends with the last of these lines. Empty if there is none."""
     start = None
     for at in range(len(above) - 1, -1, -1):
         text = above[at][1].text
@@ -86,7 +88,8 @@ def _traceback(above: list[tuple[str, Origin]]) -> list[str]:
 
 
 def _indented(below: list[tuple[str, Origin]], own: str) -> list[str]:
-    """-> what follows a line and belongs to it; from within a traceback, all up to its message."""
+    """Returns the lines below `own` that belong to it. If `own` is inside a traceback, returns all lines to its
+    message."""
     inside = own.startswith(" ") or _TRACEBACK in own
     shown: list[str] = []
     for raw, origin in below:

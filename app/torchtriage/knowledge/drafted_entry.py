@@ -1,4 +1,4 @@
-"""A draft of the page as an entry: what was typed in; its YAML, and the problems that `kb check` would find, out."""
+"""Converts a draft that was typed in the web page to YAML, and lists the problems that `kb check` would find in it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _ADVICE = {"no": "fix-first", "yes": "retry", "once": "retry"}
 _ONE_FIELD = {"id": "entry", "area": "entry", "kind": "kind", "owner": "owner", "examples": "near_miss"}
 _OF_CASE = {"sign": "sign", "search_in": "search_in", "example": "example", "retry": "retry", "source": "source"}
 _MISSING = "this is missing"
-_NOT_SHOWN = "the example does not show {name}; add the line that does to the example, or leave it out"
+_NOT_SHOWN = "the example has no value for {name}; add the line that shows it, or remove the slot"
 _TAKEN = "an entry with this id exists already"
 _NO_CHINESE = "no Chinese yet; readers get the English"
 
 
 def yaml_of(draft: Draft, expect: Text | None = None) -> str:
-    """-> the file of the entry, or of the case that is added to one. What is not typed yet says TODO; `expect` is what
-    the case says about its example."""
+    """Returns the YAML of the entry, or of the case that is added to an entry. Missing texts become TODO. `expect` is
+    the case's answer to its example."""
     name, adds = split_id(draft.entry)
     area = name.partition(".")[0]
     lines = [f"id: {name or LEFT}", f"kind: {draft.kind}", "title:", *_text(draft.title_en, draft.title_zh, 2)]
@@ -65,7 +65,8 @@ def yaml_of(draft: Draft, expect: Text | None = None) -> str:
 
 
 def entry_of(draft: Draft, expect: Text | None = None) -> Entry:
-    """-> the entry that a sound draft is, or the addition to one. Raises ValidationError where it has no such form."""
+    """Returns the entry, or the addition to one, that a complete draft describes. Raises ValidationError if the draft
+    is invalid."""
     data = yaml.load(yaml_of(draft, expect), Loader=Loader)
     if split_id(draft.entry)[1]:
         return AddedCases.model_validate(data).build(file_of(draft.entry))
@@ -73,8 +74,8 @@ def entry_of(draft: Draft, expect: Text | None = None) -> Entry:
 
 
 def rough_entry_of(draft: Draft) -> Entry:
-    """-> the entry that a draft would be once all its texts are written: what counts for finding it. Raises
-    ValidationError where it has no sign."""
+    """Returns the entry of a draft whose texts need not be written yet; only the signs and conditions are real. Raises
+    ValidationError if it has no sign."""
     texts = {name: getattr(draft, name) or LEFT for name in ("title_en", "says_en", "source", "example")}
     steps = draft.steps if _steps(draft) else (DraftStep(LEFT),)
     entry = draft.entry if _is_id(draft.entry) else "new.draft"
@@ -82,14 +83,14 @@ def rough_entry_of(draft: Draft) -> Entry:
 
 
 def signs_of(entry: Entry) -> tuple[str, ...]:
-    """-> the regexes of a drafted entry's signs, each of which must be found."""
+    """Returns the regexes of a drafted entry's signs. The example must match each of them."""
     return tuple(regex_of(sign) for sign in entry.signs)
 
 
 def with_entry(knowledge: KnowledgeBase, entry: Entry) -> KnowledgeBase:
-    """-> the knowledge base with one more entry, or with it in the place of the one of its id; an addition is added to
-    that one, unless it is there already. The digest tells no more
-    than the signs: what is compiled for them serves whatever the entry says."""
+    """Returns the knowledge base with `entry` added, or in place of the entry with its id. An addition is merged into
+    that entry unless it is already there. The digest covers only the signs, so that the patterns compiled for them can
+    be used again when texts change."""
     if entry.addition:
         known = knowledge.entries[entry.id]
         if {case.id for case in entry.cases} <= {case.id for case in known.cases}:
@@ -103,14 +104,14 @@ def with_entry(knowledge: KnowledgeBase, entry: Entry) -> KnowledgeBase:
 def check_draft(
     draft: Draft, knowledge: KnowledgeBase, cache: Path | None, taken: Collection[str] = (), whole: bool = True
 ) -> DraftCheck:
-    """-> what `kb check` would say of the draft beside the entries of `knowledge`, each at its field, and what the
-    draft says about its example. `taken` are the ids that it may not have. Where not `whole`, a case that is added is
-    proved, and not the entry's others with it."""
+    """Returns the problems that `kb check` would find in the draft, each at its field of the form, and the draft's
+    answer to its example. `taken` are the ids that it may not use. If `whole` is false, the other cases of the entry
+    are not tested with an added case."""
     problems = list(_own_problems(draft, knowledge, taken))
     if not draft.sign:
-        return DraftCheck(tuple(problems))  # nothing can be proved yet
+        return DraftCheck(tuple(problems))  # nothing more can be tested yet
     if "entry" in _fields(problems):
-        draft = replace(draft, entry="new.draft")  # so that all else is looked at
+        draft = replace(draft, entry="new.draft")  # a valid id, so that everything else is checked
     if not _steps(draft):
         draft = replace(draft, steps=(DraftStep(LEFT),))
     try:
@@ -131,14 +132,14 @@ def check_draft(
 
 
 def _at_fields(draft: Draft, found: Iterable[Problem], told: set[str], silent: bool) -> Iterator[FieldProblem]:
-    """Yields problems of the entry's file at the fields of the form, of which `told` have one already. Where the case
-    is `silent`, it is told why it does not speak of its example."""
+    """Yields the problems at the fields of the form, except fields in `told`, which already have one. If `silent` is
+    true, the case was not selected for its example because of a slot, and that problem is reworded."""
     for problem in found:
         field = _field(draft, problem.place)
         if "expect" in problem.place or (silent and field == "example"):
-            continue  # who reads the sentence in the page accepts it
+            continue  # the person who reads the sentence in the page accepts it
         if problem.lesser and field.endswith(("_en", "_zh")):
-            continue  # the Chinese that is missing, which is told already
+            continue  # the missing Chinese text, which is already reported
         if problem.lesser and field == "near_miss":
             yield FieldProblem(field, "no near miss yet", True)
         elif field not in told or LEFT not in problem.text:
@@ -147,7 +148,8 @@ def _at_fields(draft: Draft, found: Iterable[Problem], told: set[str], silent: b
 
 
 def _sign_is_shown(draft: Draft) -> bool:
-    """-> whether the sign is found in the example, so that only a slot keeps the case from speaking."""
+    """Returns whether the example matches the sign. Then only a slot without a value keeps the case from being
+    selected."""
     try:
         return linear_regex(draft.sign).search(draft.example) is not None
     except re2.error:
@@ -155,25 +157,26 @@ def _sign_is_shown(draft: Draft) -> bool:
 
 
 def _is_its(entry: Entry, verdict: Verdict) -> bool:
-    """-> whether a verdict names the entry."""
+    """Returns whether the root cause of a verdict is this entry."""
     return verdict.root_cause is not None and verdict.root_cause.entry == entry.id
 
 
 def _said(entry: Entry, verdict: Verdict) -> DraftCheck:
-    """-> what the entry's case says in a verdict, in both languages; nothing where it does not speak there."""
+    """Returns the answer of the entry's case in a verdict, in both languages. Empty if the case was not selected."""
     case, answer, root = entry.cases[0], verdict.answer, verdict.root_cause
     if answer is None or root is None or answer.case != case.id or case.says.en == LEFT:
         return DraftCheck()
     chinese = write_answer(answer, root, entry, verdict.run.versions_inferred | verdict.run.versions, "zh")
     own = filled(case.says.zh, answer.values) if case.says.zh else None
     says = Text(filled(case.says.en, answer.values) or answer.says, own or "")
-    both = zip_longest(answer.steps, chinese.steps)  # a slot that only one language fills leaves that step out
+    # a step is missing in one language if its slots have values only in the other
+    both = zip_longest(answer.steps, chinese.steps)
     steps = (Text(one.do if one else "", other.do if other else "") for one, other in both)
     return DraftCheck((), says, tuple(step for step in steps if step.en != LEFT))
 
 
 def _own_problems(draft: Draft, knowledge: KnowledgeBase, taken: Collection[str]) -> Iterator[FieldProblem]:
-    """Yields what an entry's file could not even say."""
+    """Yields the problems that must be found before the entry's YAML can be written."""
     entry, adds = split_id(draft.entry)
     if not draft.entry:
         yield FieldProblem("entry", _MISSING)
@@ -195,7 +198,7 @@ def _own_problems(draft: Draft, knowledge: KnowledgeBase, taken: Collection[str]
 
 
 def _pairs(draft: Draft) -> list[tuple[str, str, str]]:
-    """-> the texts that both languages have, with their names in the form."""
+    """Returns the texts that exist in both languages, each as (field of the form, English, Chinese)."""
     steps = [(f"step{number}", step.en, step.zh) for number, step in enumerate(draft.steps, 1)]
     return [("title", draft.title_en, draft.title_zh), ("says", draft.says_en, draft.says_zh), *steps]
 
@@ -205,7 +208,7 @@ def _fields(problems: list[FieldProblem]) -> set[str]:
 
 
 def _field(draft: Draft, place: tuple[Any, ...]) -> str:
-    """-> the field of the form for a place in the entry's file."""
+    """Returns the field of the form for a place in the entry's YAML."""
     match place:
         case ("title", *inner):
             return f"title_{_lang(inner)}"
@@ -229,7 +232,7 @@ def _lang(inner: list[Any]) -> str:
 
 
 def _steps(draft: Draft) -> list[tuple[int, DraftStep]]:
-    """-> the steps that are typed, with their numbers in the form."""
+    """Returns the steps that are not empty, with their numbers in the form."""
     return [(number, step) for number, step in enumerate(draft.steps, 1) if step != DraftStep()]
 
 

@@ -1,4 +1,4 @@
-"""A new file as `git format-patch` writes it: a path, its text and who wrote it in; what `git am` applies out."""
+"""Writes a new file as a patch in the format of `git format-patch`, which `git am` applies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _NO_NAME = re.compile(r"[^\w .-]+")
 
 
 def new_file_patch(path: str, text: str, subject: str, by: str, at: datetime) -> str:
-    """-> a patch that adds a file, whose text ends with a line end."""
+    """Returns a patch that adds the file `path` with `text`, which must end with a newline. `by` is the author, `at`
+    the date."""
     lines = text.splitlines()
     blob = hashlib.sha1(f"blob {len(text.encode())}\0".encode() + text.encode(), usedforsecurity=False).hexdigest()
     name = _NO_NAME.sub("", by).strip() or "somebody"

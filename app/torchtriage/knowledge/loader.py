@@ -1,4 +1,4 @@
-"""Reads the knowledge base: folders of YAML files in, a KnowledgeBase out, or every problem at once with file:line."""
+"""Reads the YAML files of a knowledge base. Reports the problems of all files at once, each with file:line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from torchtriage.knowledge.vocabulary_schema import VocabularyForm
 from torchtriage.knowledge.yaml_positions import Loader, line_of
 
 log = logging.getLogger(__name__)
-AREA_ROLES = "area-roles"  # the list that says which roles all entries of an area have
+AREA_ROLES = "area-roles"  # the vocabulary list of the roles that all entries of an area have
 F = TypeVar("F", bound=BaseModel)
 
 
@@ -34,10 +34,9 @@ def load(
     beside: Mapping[str, Entry] | None = None,
     without: Collection[Path] = (),
 ) -> KnowledgeBase:
-    """Reads every `<area>/<name>.yaml`; an id in a later folder replaces the same id of an earlier one. A vocabulary's
-    list and message forms in a later folder add to the built-in ones, which are always there; a file with
-    `adds_to` adds cases to an entry. `beside` are entries of folders that were read already; files that are `without`
-    are not read.
+    """Reads every `<area>/<name>.yaml` of the folders. An entry in a later folder replaces the one with the same id.
+    Vocabulary lists and message forms are added to the built-in ones. A file with `adds_to` adds cases to an entry.
+    `beside` has entries that were already loaded from other folders; files in `without` are skipped.
 
     Raises KnowledgeError with all problems of all files.
     """
@@ -55,7 +54,7 @@ def load(
         digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + source + b"\0")
         read.append((path, source))
     for path in sorted((BUILT_IN / INVENTORY).glob("*")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())  # fingerprints rest on it too
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())  # fingerprints depend on these files too
     vocabulary = _vocabulary([each for each in read if each[0].parent.name == VOCABULARY], problems)
     entries: dict[str, Entry] = dict(beside or {})
     forms: list[Entry] = []
@@ -83,19 +82,20 @@ def load(
 
 
 def added_by(folder: Path) -> list[Entry]:
-    """-> the cases that each file of a folder, which loads, adds to an entry."""
+    """Returns the cases that the files of a folder add to entries, one entry per file. The folder must load without
+    problems."""
     read = ((path, path.read_bytes()) for path in sorted(folder.glob("*/*.yaml")))
     found = (_added_cases(path, source)[0] for path, source in read if adds_cases(source))
     return [added for added in found if added]
 
 
 def _add(additions: Iterable[Entry], entries: dict[str, Entry]) -> Iterator[str]:
-    """Adds cases to the entries -> what is wrong with those that can't be."""
+    """Adds cases to `entries` in place. Yields a problem for each case that cannot be added."""
     for added in additions:
         entry = entries.get(added.id)
         taken = {case.id for case in entry.cases} & {case.id for case in added.cases} if entry else set()
         if entry is None or taken:
-            told = f"it has a case {min(taken)} already" if taken else "there is no such entry"
+            told = f"it already has a case {min(taken)}" if taken else "there is no such entry"
             yield f"{added.file}:1: adds_to: {added.id}: {told}"
         else:
             entries[added.id] = with_cases(entry, added)
@@ -112,9 +112,7 @@ def _vocabulary(read: list[tuple[Path, bytes]], problems: list[str]) -> Vocabula
         if own and not built.purpose:
             problems.append(f"{_name(path)}:1: purpose: missing")
         elif not own and name not in lists:
-            problems.append(
-                f"{_name(path)}:1: no list has this name, so nothing reads it; there are {', '.join(lists)}"
-            )
+            problems.append(f"{_name(path)}:1: no vocabulary list has this name; the lists are {', '.join(lists)}")
         else:
             problems += _unknown_roles(path, source, built) if name == AREA_ROLES else []
             lists[name] = lists[name].plus(built) if name in lists else built
@@ -123,8 +121,8 @@ def _vocabulary(read: list[tuple[Path, bytes]], problems: list[str]) -> Vocabula
 
 @lru_cache(maxsize=256)
 def _vocabulary_list(path: Path, source: bytes) -> tuple[VocabularyList | None, tuple[str, ...]]:
-    """-> the list of one file, and what is wrong with it; kept for the next time that folders are read, as to prove the
-    patterns of all lists takes a quarter of a second."""
+    """Returns the list of one file, and its problems. Cached, because testing the patterns of all lists takes 0.25
+    s."""
     problems: list[str] = []
     form = _form(VocabularyForm, path, source, problems)
     return form.build(path.stem) if form else None, tuple(problems)
@@ -135,11 +133,11 @@ def _unknown_roles(path: Path, source: bytes, areas: VocabularyList) -> Iterator
         for number, role in enumerate(roles):
             if role not in set(Role):
                 line = line_of(source, ("groups", area, number))
-                yield f"{_name(path)}:{line}: no role {role!r}; there are {', '.join(Role)}"
+                yield f"{_name(path)}:{line}: unknown role {role!r}; the roles are {', '.join(Role)}"
 
 
 def _entry(path: Path, source: bytes, vocabulary: Vocabulary, problems: list[str]) -> Entry | None:
-    """-> the entry of one file; what is wrong with it goes to `problems`."""
+    """Returns the entry of one file, or None. Adds its problems to `problems`."""
     roles = () if problems else vocabulary.groups(AREA_ROLES).get(path.parent.name, ())
     entry, wrong = _built(path, source, tuple(map(Role, roles)))
     problems += wrong
@@ -148,18 +146,18 @@ def _entry(path: Path, source: bytes, vocabulary: Vocabulary, problems: list[str
 
 @lru_cache(maxsize=1024)
 def _built(path: Path, source: bytes, area_roles: tuple[Role, ...]) -> tuple[Entry | None, tuple[str, ...]]:
-    """-> the entry of one file, and what is wrong with it; kept for the next time that folders are read, as all of them
-    take a second and few change."""
+    """Returns the entry of one file, and its problems. Cached, because all files take a second and few of them
+    change."""
     problems: list[str] = []
     form = _form(EntryForm, path, source, problems)
     if form is not None and form.id != f"{path.parent.name}.{path.stem}":
-        problems.append(f"{_name(path)}:1: the id {form.id!r} is not the file's path")
+        problems.append(f"{_name(path)}:1: the id {form.id!r} differs from the file's path")
     return form.build(_name(path), area_roles) if form and not problems else None, tuple(problems)
 
 
 @lru_cache(maxsize=256)
 def _added_cases(path: Path, source: bytes) -> tuple[Entry | None, tuple[str, ...]]:
-    """-> the cases that a file adds, and what is wrong with them; kept as entries are."""
+    """Returns the cases that a file adds, and its problems. Cached like entries."""
     problems: list[str] = []
     form = _form(AddedCases, path, source, problems)
     return form.build(_name(path)) if form else None, tuple(problems)
@@ -167,18 +165,19 @@ def _added_cases(path: Path, source: bytes) -> tuple[Entry | None, tuple[str, ..
 
 @lru_cache(maxsize=16)
 def _message_forms(path: Path, source: bytes) -> tuple[Entry | None, tuple[str, ...]]:
-    """-> the message forms of one file, and what is wrong with it; kept as entries are."""
+    """Returns the message forms of one file, and its problems. Cached like entries."""
     problems: list[str] = []
     form = _form(MessageForms, path, source, problems)
     return form.build(_name(path)) if form else None, tuple(problems)
 
 
 def _form(kind: type[F], path: Path, source: bytes, problems: list[str]) -> F | None:
-    """-> the content of one file; what is wrong with it goes to `problems`."""
+    """Returns the validated content of one file, or None. Adds its problems to `problems`."""
     name = _name(path)
     try:
         data = yaml.load(source, Loader=Loader)
-    except (yaml.YAMLError, ValueError, TypeError) as error:  # the last two of a 13th month, and of a list as a key
+    # ValueError for a date such as month 13, TypeError for a list as a key
+    except (yaml.YAMLError, ValueError, TypeError) as error:
         mark = getattr(error, "problem_mark", None)
         problems.append(f"{name}:{mark.line + 1 if mark else 1}: {getattr(error, 'problem', error)}")
         return None

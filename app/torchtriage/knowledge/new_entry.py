@@ -1,4 +1,4 @@
-"""The first text of a new entry or case: an id, and a failure where one is at hand, in; YAML with gaps to fill out."""
+"""Writes the YAML of a new entry or case with TODOs. Sign, facts and example can come from the failure in a log."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _CASE = lazy_regex(r"[a-z0-9][a-z0-9-]*")
 _YAML_ONLY = lazy_regex("[\x7f-\xa0\u2028\u2029\ufeff]")
 _WORDS = lazy_regex(r"[A-Za-z]{3,}")
 _SAMPLE = "SomeError: the message, word for word as the program prints it"
-_LONGEST_FACT, _LONGEST_COMMENT = 60, 90  # characters of a value, and of a line of them, in a comment
+_LONGEST_FACT, _LONGEST_COMMENT = 60, 90  # characters of a value, and of a line of values, in a comment
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A failure that a new case is made from: the line that tells it, where signs look for that (`exception`, `line`),
-    the lines of the log around it, and what the log says about it."""
+    """A failure from which a case is created: its message, where signs find it (`exception` or `line`), the lines of
+    the log around it, and the facts of the log."""
 
     message: str
     search_in: str = "exception"
@@ -37,9 +37,9 @@ class Sample:
 
 
 def path_of(entry: str, folders: Iterable[Path]) -> Path:
-    """-> where the file of a new entry belongs: in the last of `folders`.
+    """Returns the path for the file of a new entry, in the last of `folders`.
 
-    Raises BadInput where the name is none, or an entry has it already.
+    Raises BadInput if the id is invalid or exists already.
     """
     if not _NAME.fullmatch(entry):
         raise BadInput(f"{entry!r} is not a valid entry id: use area.name in lower-case letters, digits and hyphens")
@@ -52,7 +52,7 @@ def path_of(entry: str, folders: Iterable[Path]) -> Path:
 
 
 def file_of(entry: str, folders: Sequence[Path]) -> Path | None:
-    """-> the file of an entry, in the last of the folders that has one; None where it is new."""
+    """Returns the file of an entry in the last folder that has it, or None if it is new."""
     if not _NAME.fullmatch(entry):
         return None
     area, _, name = entry.partition(".")
@@ -61,21 +61,21 @@ def file_of(entry: str, folders: Sequence[Path]) -> Path | None:
 
 
 def is_entry_id(entry: str) -> bool:
-    """-> whether an entry can have this id."""
+    """Returns whether `entry` is a valid entry id."""
     return _NAME.fullmatch(entry) is not None
 
 
 def name_for(failed: str) -> str:
-    """-> a name for an entry that is yet to be thought about, from the message that it is to match."""
+    """Returns a preliminary id for a new entry, derived from a message."""
     kind = re.match(r"[\w.]+", failed)
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", kind[0].rpartition(".")[2] if kind else "")
     return f"new.{'-'.join(words).lower()[:60] or 'failure'}"
 
 
 def failure(verdict: Verdict) -> str:
-    """-> the line that tells what failed: the exception, else the first line of evidence.
+    """Returns the line that describes the failure: the exception if there is one, else the first line of evidence.
 
-    Raises BadInput where nothing failed.
+    Raises BadInput if nothing failed.
     """
     root = verdict.root_cause
     if root is None:
@@ -89,7 +89,7 @@ def failure(verdict: Verdict) -> str:
 
 
 def case_name(message: str) -> str:
-    """-> a name for a case, of the words of its message."""
+    """Returns a case id made of the first words of a message."""
     constant = re.sub(r"'[^']*'|\"[^\"]*\"|\S*[/\\]\S*", " ", message.partition(": ")[2] or message)
     words = [word.lower() for word in _WORDS.findall(constant)]
     telling = [word for word in words if word not in _COMMON]
@@ -102,46 +102,46 @@ _COMMON = frozenset(
 
 
 def checked_case(case: str) -> str:
-    """-> the id of a case. Raises BadInput where it is none."""
+    """Returns `case`. Raises BadInput if it is not a valid case id."""
     if not _CASE.fullmatch(case):
         raise BadInput(f"{case!r} is not a valid case id: use lower-case letters, digits and hyphens")
     return case
 
 
 def new_entry(entry: str, case: str, sample: Sample | None) -> str:
-    """-> the YAML of a new entry with one case."""
+    """Returns the YAML of a new entry with one case."""
     return f"""\
 id: {entry}
-kind: cause  # or consequence: something else is usually behind it
+kind: cause  # or consequence, if another failure usually causes it
 title:
   en: 'TODO what happened, in at most ten words'
 area: {entry.partition(".")[0]}
 owner: user  # who must act: user, framework, platform or hardware
-cases:  # the first that holds speaks
+cases:  # the first that applies is shown
 {new_case(case, sample)}\
 action: {{advice: fix-first, retry: no}}  # for failures without a case
 examples:
-  no_match: []  # one at least: the nearest message that means something else
+  no_match: []  # at least one: a similar message that means something else
 """
 
 
 def new_case(case: str, sample: Sample | None) -> str:
-    """-> the YAML of a case, as an item of the list `cases`."""
+    """Returns the YAML of a case, as an item of the list `cases`."""
     sample = sample or Sample(_SAMPLE)
     message = next((line for line in sample.message.splitlines() if line.strip()), sample.message)
     sign = proposed_sign(message)
     slots = "".join(f" {{{name}}}" for name in sign.groups)
     lines = [f"  - id: {case}"]
     if sign.general:
-        lines.append("    # Few words are left: other failures may look the same. Add `when:`, or another word.")
+        lines.append("    # This sign has few words and may match other failures. Add `when:`, or more words.")
     lines += [f"    sign: {single_quoted(sign.regex)}", f"    search_in: {sample.search_in}"]
     facts = {name: value for name, value in sample.facts.items() if name not in sign.groups}
-    for title, values in (("slots that the sign fills", sign.groups), ("more that this log tells", facts)):
+    for title, values in (("slots that the sign fills", sign.groups), ("other facts of this log", facts)):
         if values:
             lines += [f"    # {title}:", *_listed(values)]
     says = f"TODO what it means, at most 35 words, with slots:{slots or ' {where}'}"
     lines += [
-        "    says:  # write a quote inside the quotes twice; zh: may follow later",
+        "    says:  # write a quote inside the text twice; zh can be added later",
         f"      en: {single_quoted(says)}",
         "    do:  # at most 3 steps, the first for this run",
         "      - en: 'TODO what to do, in at most 20 words'",
@@ -155,14 +155,14 @@ def new_case(case: str, sample: Sample | None) -> str:
 
 
 def with_case(source: str, case: str, text: str) -> str:
-    """-> the YAML of an entry with one more case, `text`; all else stays as it is. It goes before the first case
-    that has no sign, as those speak of everything that is left.
+    """Returns the YAML of an entry with the case `text` added; nothing else changes. The case goes before the first
+    case without a sign, because that one applies to all remaining messages.
 
-    Raises BadInput where the entry has a case of this id, or its cases are in one line.
+    Raises BadInput if the entry already has a case with this id, or if its cases are on one line.
     """
     root = yaml.compose(source, Loader=Loader)
     if not isinstance(root, yaml.MappingNode):
-        raise BadInput("the entry's file holds no keys")
+        raise BadInput("the entry's file has no keys")
     parts = {key.value: (key, value) for key, value in root.value}
     lines = source.splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
@@ -178,8 +178,8 @@ def with_case(source: str, case: str, text: str) -> str:
         return "".join([*lines[:at], "cases:\n", text, *lines[at + 1 :]])
     known = [{name.value: value.value for name, value in item.value} for item in cases.value]
     if any(each.get("id") == case for each in known):
-        raise BadInput(f"the entry has a case {case!r} already")
-    margin = " " * max(0, cases.value[0].start_mark.column - 2)  # of the dash; the node begins behind it
+        raise BadInput(f"the entry already has a case {case!r}")
+    margin = " " * max(0, cases.value[0].start_mark.column - 2)  # indent of the dash; the node begins after it
     item = "".join(_moved(line, margin) for line in text.splitlines(keepends=True))
     for place, each in enumerate(known):
         if not {"sign", "text", "all"} & each.keys():
@@ -193,14 +193,14 @@ def with_case(source: str, case: str, text: str) -> str:
 
 
 def _moved(line: str, margin: str) -> str:
-    """-> a line of a case, of a list that is indented by a margin and not by two blanks."""
+    """Returns a line of a case, indented for a list whose items start at `margin` instead of two spaces."""
     return margin + line[2:] if line.strip() else line
 
 
 def end_of(lines: Sequence[str], node: yaml.Node) -> int:
-    """-> the number of the line behind a node, before the comments of what follows."""
+    """Returns the index of the line after a node, before the comments of the next node."""
     at, column = node.end_mark.line, node.end_mark.column
-    if at < len(lines) and lines[at][:column].strip():  # else the mark stands where what follows begins
+    if at < len(lines) and lines[at][:column].strip():  # otherwise the end mark is at the start of the next node
         at += 1
     comment = re.compile(rf" {{0,{max(node.start_mark.column - 1, 0)}}}#")
     while at > node.start_mark.line + 1 and (not lines[at - 1].strip() or comment.match(lines[at - 1])):
@@ -209,7 +209,8 @@ def end_of(lines: Sequence[str], node: yaml.Node) -> int:
 
 
 def block_text(key: str, example: str) -> list[str]:
-    """-> a key of a case with its text: as a block, whose lines stay as they are, where YAML can hold them so."""
+    """Returns a key of a case with a multi-line text, as a YAML block. Text with unprintable characters is quoted
+    instead."""
     text = example.strip("\n").rstrip()
     if not all(char.isprintable() or char in "\n\t" for char in text):
         return [f"    {key}: {_quoted(text)}"]
@@ -218,7 +219,7 @@ def block_text(key: str, example: str) -> list[str]:
 
 
 def _listed(values: Mapping[str, str]) -> list[str]:
-    """-> slots with their values as comments, several in a line."""
+    """Returns comment lines that list slots with their values, several per line."""
     lines = [""]
     for name, value in values.items():
         told = "".join(char for char in short(value)[:_LONGEST_FACT] if char.isprintable())
@@ -229,12 +230,13 @@ def _listed(values: Mapping[str, str]) -> list[str]:
 
 
 def single_quoted(text: str) -> str:
-    """-> a regex as a YAML scalar, in which a backslash is one."""
+    """Returns a regex as a single-quoted YAML scalar, in which backslashes need no escape."""
     if all(char.isprintable() for char in text):
         return "'" + text.replace("'", "''") + "'"
     return _quoted(text)
 
 
 def _quoted(text: str) -> str:
-    """-> a YAML scalar: what JSON quotes, YAML reads, except the line ends and marks that only YAML has."""
+    """Returns a text as a double-quoted YAML scalar. YAML reads JSON strings, but some line ends and marks need an
+    escape."""
     return _YAML_ONLY.sub(lambda mark: f"\\u{ord(mark[0]):04x}", json.dumps(text, ensure_ascii=False))

@@ -1,5 +1,5 @@
-"""Packs: entries with a name, a version and a digest, installed as folders of knowledge. A folder or an archive in; an
-archive, or a folder that is checked and then renamed into place, out."""
+"""Packs: archives of entries with a name, a version and a digest. Builds packs, and installs them as knowledge
+folders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from torchtriage.knowledge.folders import MANIFEST, packs_in
 from torchtriage.knowledge.sound_folders import load_sound
 from torchtriage.reading.unpack import Budget, Upload, unpack
 
-MOST_PACKED, MOST_UNPACKED = 8 << 20, 32 << 20  # bytes of an archive, and of what is in it
+MOST_PACKED, MOST_UNPACKED = 8 << 20, 32 << 20  # bytes of an archive, and of its content
 _MOST_FILES = 2000
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,40}")
@@ -36,8 +36,8 @@ _FILE = re.compile(r"(?:^|/)((?:[a-z0-9][a-z0-9-]*)/(?:[a-z0-9][a-z0-9-]*)(?:\+[
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """`digest` is that of its files, `sha256:…`; `entries` are the ids of its entries, `cases` those of the cases that
-    it adds to entries of others, as `area.name/case`."""
+    """A pack. `digest` is `sha256:…` of its files. `entries` are the ids of its entries; `cases` are the cases that it
+    adds to other entries, as `area.name/case`."""
 
     name: str
     version: str
@@ -47,13 +47,13 @@ class Pack:
 
 
 def installed(home: Path) -> list[Pack]:
-    """-> the packs that are installed, by name. Raises BadInput where the files of one are not those that came."""
+    """Returns the installed packs, sorted by name. Raises BadInput if files of a pack do not fit its digest."""
     return [_pack(_files_of_folder(folder), str(folder)) for folder in packs_in(home)]
 
 
 def build(source: Path, name: str, version: str, beside: Sequence[Path]) -> tuple[Pack, bytes]:
-    """-> a pack of the entries in a folder, and its archive: the same bytes from the same files. `beside` are the
-    folders that it is checked with. Raises BadInput, KnowledgeError."""
+    """Builds a pack from the entries in the folder `source` and returns it with its archive. The same files give the
+    same bytes. The pack is checked together with the folders `beside`. Raises BadInput and KnowledgeError."""
     files = {path: text for path, text in _files_of_folder(source).items() if path != MANIFEST}
     pack = _described(files, name, version)
     files[MANIFEST] = _manifest(pack)
@@ -71,13 +71,13 @@ def build(source: Path, name: str, version: str, beside: Sequence[Path]) -> tupl
 
 
 def read_folder(source: Path) -> dict[str, bytes]:
-    """-> the files of a pack that is a folder. Raises BadInput."""
+    """Returns the files of a pack that is a folder. Raises BadInput."""
     return _files_of_folder(source)
 
 
 def read_archive(packed: bytes, name: str) -> dict[str, bytes]:
-    """-> the files of a pack that is an archive, by their path; their names are never used as they come. Raises
-    BadInput, UnreadableLog, LogTooLarge."""
+    """Returns the files of a pack that is an archive, by path. Only paths of the expected form are accepted. Raises
+    BadInput, UnreadableLog and LogTooLarge."""
     if len(packed) > MOST_PACKED:
         raise BadInput(f"{name}: larger than the limit of {MOST_PACKED} bytes")
     files: dict[str, bytes] = {}
@@ -90,9 +90,9 @@ def read_archive(packed: bytes, name: str) -> dict[str, bytes]:
 
 
 def install(files: Mapping[str, bytes], source: str, home: Path, beside: Sequence[Path]) -> Pack:
-    """Installs a pack, in place of one of the same name -> the pack. It is written aside, checked by the rules of
-    `kb check` with the folders `beside` and the other packs, and then renamed into place: one that is refused changes
-    nothing. Raises BadInput, KnowledgeError."""
+    """Installs a pack, replaces an installed pack of the same name, and returns the pack. The files are written to a
+    temporary folder, checked like `kb check` together with the folders `beside` and the other packs, and then renamed.
+    A rejected pack changes nothing. Raises BadInput and KnowledgeError."""
     pack = _pack(files, source)
     with _locked(home):
         aside = home / f".{uuid4().hex}"
@@ -116,12 +116,12 @@ def install(files: Mapping[str, bytes], source: str, home: Path, beside: Sequenc
 
 
 def remove(name: str, home: Path) -> None:
-    """Raises NotFound, BadInput."""
+    """Removes an installed pack. Raises NotFound and BadInput."""
     with _locked(home):
         found = [folder for folder in packs_in(home) if folder.name.startswith(f"{name}@")]
         if not found:
             known = ", ".join(sorted({folder.name.partition("@")[0] for folder in packs_in(home)}))
-            raise NotFound(f"no pack {name} is installed" + (f"; there are: {known}" if known else ""))
+            raise NotFound(f"no pack {name} is installed" + (f"; installed are: {known}" if known else ""))
         try:
             for folder in found:
                 _drop(folder)
@@ -130,15 +130,15 @@ def remove(name: str, home: Path) -> None:
 
 
 def _drop(folder: Path) -> None:
-    """Takes a folder away at once, then its files. Raises OSError."""
+    """Removes a folder: first renames it, so that it disappears at once, then deletes its files. Raises OSError."""
     gone = folder.with_name(f".{uuid4().hex}")
     os.rename(folder, gone)
     shutil.rmtree(gone, ignore_errors=True)
 
 
 def _check(pack: Pack, folder: Path, beside: Sequence[Path], packs: Sequence[Path] = ()) -> None:
-    """Raises KnowledgeError for ids that are taken, and for what `kb check` would refuse. What of the other `packs`
-    does not load is not looked at."""
+    """Raises KnowledgeError if an id is already taken, or if `kb check` would report problems. Files of the other
+    `packs` that do not load are ignored."""
     cache = cache_folder()
     sound = load_sound(lambda added: [*beside, *added], packs)
     taken = sound.knowledge
@@ -164,12 +164,12 @@ def _check(pack: Pack, folder: Path, beside: Sequence[Path], packs: Sequence[Pat
 
 
 def _misplaced(added: Entry, pack: Pack, taken: KnowledgeBase) -> str | None:
-    """-> why a file may not add cases to an entry; None where it may."""
+    """Returns why a file may not add its cases to an entry, or None if it may."""
     name = file_of(f"{added.id}/{added.cases[0].id}")
     if len(added.cases) > 1 or added.file != name:
-        return f"{added.file}:1: in a pack a file adds one case and is named after it: {name}"
+        return f"{added.file}:1: in a pack, a file must add exactly one case and have the name {name}"
     if added.id in pack.entries:
-        return f"{added.file}:1: adds_to: the entry is in this pack; put the case into its file"
+        return f"{added.file}:1: adds_to: the entry is in this pack; add the case to its file"
     if other := taken.entries[added.id].pack:
         return f"{added.file}:1: adds_to: {added.id} is in pack {other}, which may be removed"
     return None
@@ -188,7 +188,8 @@ def _whose(taken: KnowledgeBase, name: str) -> str:
 
 
 def _pack(files: Mapping[str, bytes], source: str) -> Pack:
-    """-> the pack whose files these are. Raises BadInput where they are not those that its manifest names."""
+    """Returns the pack described by its manifest. Raises BadInput if the files do not fit the digest in the
+    manifest."""
     if MANIFEST not in files:
         raise BadInput(f"{source}: not a pack: it has no {MANIFEST}; `torchtriage kb pack build` writes one")
     try:
@@ -201,17 +202,17 @@ def _pack(files: Mapping[str, bytes], source: str) -> Pack:
     except BadInput as error:
         raise BadInput(f"{source}: {error.message}") from None
     if pack.digest != digest:
-        raise BadInput(f"{source}: the files are not those that the digest of pack {name} {version} names")
+        raise BadInput(f"{source}: the files do not fit the digest of pack {name} {version}")
     return pack
 
 
 def _described(files: Mapping[str, bytes], name: str, version: str) -> Pack:
     if not _NAME.fullmatch(name):
-        raise BadInput(f"{name[:80]!r} is not a valid pack name: small letters, digits and -, such as our-cluster")
+        raise BadInput(f"{name[:80]!r} is not a valid pack name: use lower-case letters, digits and hyphens")
     if not _VERSION.fullmatch(version):
-        raise BadInput(f"{version[:80]!r} is not a valid version: such as 1.2.0")
+        raise BadInput(f"{version[:80]!r} is not a valid version: use a form such as 1.2.0")
     if not files:
-        raise BadInput("a pack has one entry at least, as AREA/NAME.yaml, or a case of one, as AREA/NAME+CASE.yaml")
+        raise BadInput("a pack needs at least one entry (AREA/NAME.yaml) or case (AREA/NAME+CASE.yaml)")
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(path.encode() + b"\0" + str(len(files[path])).encode() + b"\0" + files[path])
@@ -239,14 +240,15 @@ def _files_of_folder(source: Path) -> dict[str, bytes]:
 
 
 def _add(files: dict[str, bytes], name: str, content: bytes, source: str) -> None:
-    """Adds a file of a pack. Raises BadInput for every other one, and where there are too many."""
+    """Adds a file to `files`. Raises BadInput for a path that does not belong in a pack, and if there are too many
+    files."""
     found = _FILE.search(name)
     path = found[1] if found else MANIFEST if name.rpartition("/")[2] == MANIFEST else None
     if path is None or path in files:
         what = (
-            "is there twice"
+            "appears twice"
             if path
-            else f"does not belong into a pack, which has {MANIFEST}, AREA/NAME.yaml and AREA/NAME+CASE.yaml"
+            else f"does not belong in a pack, which can contain {MANIFEST}, AREA/NAME.yaml and AREA/NAME+CASE.yaml"
         )
         raise BadInput(f"{source}: {name[-100:]} {what}")
     files[path] = content
@@ -256,13 +258,13 @@ def _add(files: dict[str, bytes], name: str, content: bytes, source: str) -> Non
 
 @contextmanager
 def _locked(home: Path) -> Iterator[None]:
-    """One change at a time. Raises BadInput."""
+    """Locks the folder of the packs, so that only one change happens at a time. Raises BadInput."""
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = open(home / ".lock", "w")  # noqa: SIM115  open, and so locked, to the end
     except OSError as error:
         raise BadInput(f"{home}: {error.strerror}") from error
     with lock:
-        with suppress(OSError):  # a file system without locks
+        with suppress(OSError):  # some file systems have no locks
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield

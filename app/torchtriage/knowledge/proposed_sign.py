@@ -1,4 +1,4 @@
-"""A sign for one message: the line in, a regex out in which names and numbers are open, those that matter as groups."""
+"""Proposes the sign of a case from one message: a regex that matches any value in place of names and numbers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from torchtriage.lazy_regex import lazy_regex
 
 LONGEST = 200  # characters of a sign
-_SHORTEST = 12  # letters that stay; with fewer, other messages look the same
+_SHORTEST = 12  # constant letters in a sign; with fewer, it may match other messages
 _ENDINGS = "pth?|ckpt|bin|safetensors|json|ya?ml|py|csv|tsv|txt|npy|npz|tar|parquet|so|cfg|toml|h5|idx|log"
 _NUMBER = r"-?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?"
-# The longer form comes before the parts that it is made of. Each has what it becomes and what its group is called.
+# Longer forms come before the forms that they contain. Each has its regex and the name of its group.
 _FORMS = (
     ("time", r"\d{4}-\d\d-\d\d[T_ ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?", r"[\d-]+[T_ ][\d:.,]+", ""),
     ("shape", r"\[\s*\d+(?:\s*[,x]\s*\d+)*\s*,?\]|\(\s*\d+(?:\s*,\s*\d+)+\s*,?\)|\b\d+(?:x\d+)+\b", "", "shape"),
@@ -34,10 +34,10 @@ _BECOMES = {name: (becomes, called) for name, _, becomes, called in _FORMS}
 _PATH = lazy_regex(rf"[^\s]*[/\\][^\s].*|\S+\.(?:{_ENDINGS})")
 _CODE = lazy_regex(
     r"(?i)\b(?:errno|error|code|status|signal)[ :=(]{1,2}$"
-)  # a number behind it says which failure it is
+)  # a number after these words identifies the failure, so it stays constant
 _SPECIAL = lazy_regex(r"[\\.^$*+?{}\[\]()|]")
 _MODULES = lazy_regex(r"(?:[a-z_]\w*\.)+(?=[A-Z]\w*(?::|$))")
-# Words that say nothing of the value behind them.
+# Words that are not a useful name for the value next to them.
 _EMPTY_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -49,9 +49,10 @@ _EMPTY_WORDS = frozenset(
 
 @dataclass(frozen=True)
 class ProposedSign:
-    """`regex` has at most 200 characters; `groups` are the values that its named groups take out of the message.
+    """The proposed sign. `regex` has at most 200 characters. `groups` maps its named groups to their values in the
+    message.
 
-    `general`: so few words stay that other messages may look the same.
+    `general` is true if so few constant words remain that the sign may match other messages.
     """
 
     regex: str
@@ -60,7 +61,8 @@ class ProposedSign:
 
 
 def proposed_sign(message: str) -> ProposedSign:
-    """-> the sign for one line: its constant words, the rest open. Values get the word beside them as their name."""
+    """Returns the sign for one line: its constant words, with wildcards for values. A group gets its name from the word
+    next to its value."""
     line = _MODULES.sub("", message.strip(), count=1)
     parts: list[str] = []
     groups: dict[str, str] = {}
@@ -84,7 +86,7 @@ def proposed_sign(message: str) -> ProposedSign:
 
 
 def _opened(line: str, found: re.Match[str], kind: str, groups: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """-> what a value becomes in the regex, and the groups with its own."""
+    """Returns the regex for one value, and `groups` with the group of this value added."""
     value, (becomes, called) = found[0], _BECOMES[kind]
     before, after = "", ""
     if kind == "quoted":
@@ -112,7 +114,7 @@ def _opened(line: str, found: re.Match[str], kind: str, groups: dict[str, str]) 
 
 
 def _beside(line: str, found: re.Match[str]) -> str | None:
-    """-> the word before a value, else the one behind it, where it can be its name."""
+    """Returns the word before a value, or else the one after it, if it is a useful name for the value."""
     before = re.search(r"([A-Za-z_]{3,20})['\"`:=#(\s]{0,3}$", line[: found.start()])
     behind = re.match(r"['\"`)]?\s([a-z_]{3,20})\b", line[found.end() :])
     for word in (before, behind):
@@ -126,7 +128,7 @@ def _escaped(text: str) -> str:
 
 
 def _cut(regex: str) -> str:
-    """-> a regex of at most 200 characters, cut between words outside all groups."""
+    """Returns a regex of at most 200 characters, cut between words and outside groups."""
     if len(regex) <= LONGEST:
         return regex
     cut = regex[:LONGEST]

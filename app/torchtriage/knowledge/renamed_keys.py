@@ -1,4 +1,4 @@
-"""Keys that entries of earlier versions use: an entry's data in, the same in today's keys and what was renamed out."""
+"""Renames the keys of entries that were written for earlier versions."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _OF_SIGNS = {
     "in": ("search_in", None),
 }
 _OF_PARTS = {"shown_by": ("when_message_has", None)}
-Renamed = tuple[Path, str]  # where the old key stands, and the new one as it is written
+Renamed = tuple[Path, str]  # place of the old key, and the new key as it is written in YAML
 
 
 def renewed(entry: Any) -> tuple[Any, list[Renamed]]:
-    """-> the data of an entry's file with today's keys, and each key that was another one."""
+    """Returns the data of an entry's file with current keys, and each key that was renamed."""
     renamed: list[Renamed] = []
     if not isinstance(entry, dict):
         return entry, renamed
@@ -47,7 +47,8 @@ def _signs(signs: Any, place: Path, renamed: list[Renamed]) -> Any:
 
 
 def _with_keys(data: Any, place: Path, keys: dict[str, Any], renamed: list[Renamed]) -> Any:
-    """-> a mapping with new keys in the places of the old ones; where both stand, the old one stays and is refused."""
+    """Returns a mapping with the old keys renamed. If old and new key are both present, the old one stays and is
+    rejected later."""
     if not isinstance(data, dict):
         return data
     found: dict[Any, Any] = {}

@@ -1,4 +1,4 @@
-"""The form of an entry's YAML file, and its translation to `torchtriage.domain.entry.Entry`."""
+"""The pydantic models of an entry's YAML file, and their conversion to `torchtriage.domain.entry.Entry`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Filled = Annotated[str, Field(min_length=1)]
 
 
 def _yes_no(value: Any) -> Any:
-    """YAML 1.1 reads bare `yes` and `no` as booleans."""
+    """Converts booleans back to `yes` and `no`: YAML 1.1 reads these words as booleans."""
     return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
 
 
@@ -31,7 +31,7 @@ class _Form(BaseModel):
 
 
 class TextForm(_Form):
-    """A text in both languages; a contributor may leave the Chinese to others, and then the English is shown."""
+    """A text in both languages. The Chinese is optional; without it, the English is shown."""
 
     en: Filled
     zh: Filled | None = None
@@ -41,7 +41,8 @@ class TextForm(_Form):
 
 
 class CauseForm(TextForm):
-    """`when_message_has`: a regex; where the failure's own words hold it, this cause comes first, elsewhere last."""
+    """A cause of an entry. If the failure's message matches the regex `when_message_has`, this cause comes first, else
+    last."""
 
     when_message_has: Filled | None = None
 
@@ -50,9 +51,11 @@ class CauseForm(TextForm):
 
 
 class SignForm(_Form):
-    """One of `regex`, `text`, `all`; where to look (`search_in`); what must not be in the same text (`unless`).
+    """A pattern: exactly one of `regex`, `text` and `all`. `search_in` says where to look; `unless` is a regex that
+    must not match the same text.
 
-    `severity: warning`: runs that go on print it too. `last_resort`: counts where no other sign matches the same event.
+    `severity: warning`: the message also appears in runs that continue. `last_resort`: the sign counts only if no other
+    sign matches the same event.
     """
 
     regex: Filled | None = None
@@ -103,7 +106,7 @@ class ActionForm(_Form):
 
 
 class OtherActionForm(ActionForm):
-    """What is advised instead where the failure's own words hold the regex `when_message_has`."""
+    """Advice that replaces the entry's if the failure's message matches the regex `when_message_has`."""
 
     when_message_has: Filled
 
@@ -115,9 +118,11 @@ Conditions = dict[Annotated[str, Field(pattern=r"^[a-z_]+$")], bool | Filled]
 
 
 class StepForm(_Form):
-    """A sentence of at most 20 words, and a command that is shown where the log fills its slots. `when`: facts only.
+    """A sentence of at most 20 words, and a command that is shown if all its slots have values. `when` has conditions
+    on facts only.
 
-    `runs_on`: the command has to run on each host of the job; a whole host is one with all its devices.
+    `runs_on`: the command must run on each host of the job (`every-host`), or on each with all its devices
+    (`every-whole-host`).
     """
 
     en: Filled
@@ -129,7 +134,7 @@ class StepForm(_Form):
     @model_validator(mode="after")
     def _runs(self) -> StepForm:
         if self.runs_on and (self.run is None or self.run.startswith("print(")):
-            raise ValueError("a step with `runs_on` needs a command of the shell in `run`")
+            raise ValueError("a step with `runs_on` needs a shell command in `run`")
         return self
 
     def build(self) -> Step:
@@ -138,18 +143,19 @@ class StepForm(_Form):
 
 
 class WordingForm(SignForm):
-    """One more sign of a case: another wording of the same failure, and the lines that show it."""
+    """One more sign of a case, for another wording of the same failure, with its example."""
 
     regex: Filled | None = Field(None, alias="sign")
     example: Filled | None = None
 
 
 class CaseForm(WordingForm):
-    """One message or one branch: `sign` (or `text`, `all`) with the keys of a sign beside it, `when`, `says`, `do`.
+    """One case: an optional sign (`sign`, `text` or `all`, with the keys of SignForm), conditions (`when`), a sentence
+    (`says`) and steps (`do`).
 
-    `also` holds further signs, each with an example of its own. A case without a sign is a branch, or, without `when`
-    too, the entry's fallback; its `signs` find the entry, whichever case then speaks. `exclude_hosts` and `advice` are
-    the entry's where they are not given. `expect` is what the case says about its example.
+    `also` has further signs, each with its own example. A case without a sign is selected by `when`; with neither, it
+    applies to all remaining messages. The signs in `signs` find the entry, but do not decide which case is selected.
+    `exclude_hosts` and `advice` default to those of the entry. `expect` is the case's answer to its example.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
@@ -158,7 +164,7 @@ class CaseForm(WordingForm):
     when: Conditions = {}
     says: TextForm
     unknown: TextForm | None = None
-    do: Annotated[list[StepForm], Field(max_length=6)] = []  # three are shown; each alternative counts as one
+    do: Annotated[list[StepForm], Field(max_length=6)] = []  # three are shown; of alternatives, only one
     retry: YesNo | None = None
     advice: Literal["retry", "retry-elsewhere", "fix-first", "none"] | None = None
     exclude_hosts: bool | None = None
@@ -171,9 +177,9 @@ class CaseForm(WordingForm):
         if sum((self.regex is not None, self.text is not None, bool(self.all))) > 1:
             raise ValueError("a case has at most one of sign, text and all")
         if self.also and not self.has_sign:
-            raise ValueError("a case with also needs sign, text or all")
+            raise ValueError("a case with `also` needs `sign`, `text` or `all`")
         if self.signs and self.has_sign:
-            raise ValueError("a case has sign, text or all, or signs; further wordings of its sign go into also")
+            raise ValueError("a case has either `signs` or its own sign; put further wordings of that into `also`")
         return self
 
     @property
@@ -181,7 +187,7 @@ class CaseForm(WordingForm):
         return self.regex is not None or self.text is not None or bool(self.all)
 
     def case(self, entry: Advice) -> Case:
-        """-> the case of an entry that advises `entry` where the case does not say otherwise."""
+        """Returns the case. `entry` is the advice of its entry, used for keys that the case omits."""
         retry = self.retry or entry.retry
         advice = self.advice or (entry.advice if retry in (entry.retry, "once") else _ADVICE[retry])
         hosts = entry.exclude_hosts if self.exclude_hosts is None else self.exclude_hosts
@@ -205,7 +211,8 @@ class CaseForm(WordingForm):
 
 
 class MessageForm(CaseForm):
-    """A wording that many libraries use, by a condition on the message: a case without sign, retry in its own words."""
+    """A message form: answers a message that many libraries use, whatever entry matches. It has no sign, but a
+    condition on the message."""
 
     when: Annotated[Conditions, Field(min_length=1)]
     retry: YesNo = "no"
@@ -215,19 +222,19 @@ class MessageForm(CaseForm):
     @model_validator(mode="after")
     def _of_any_entry(self) -> MessageForm:
         if self.has_sign or self.exclude_hosts is not None:
-            raise ValueError("a message form has neither sign nor exclude_hosts: it speaks of any entry's failure")
+            raise ValueError("a message form has neither sign nor exclude_hosts; it applies to any entry")
         return self
 
 
 class MessageForms(_Form):
-    """A file of message forms: what they have in common, and the forms in the order in which they are tried."""
+    """A file of message forms, in the order in which they are tried."""
 
     title: TextForm
     purpose: Filled
     cases: Annotated[list[MessageForm], Field(min_length=1)]
 
     def build(self, file: str) -> Entry:
-        """-> an entry of these cases that nothing matches."""
+        """Returns an entry that has these cases and no signs."""
         action = Advice("fix-first", "no", False)
         return Entry(
             id=f"{FORMS}.{PurePath(file).stem}",
@@ -244,7 +251,7 @@ class MessageForms(_Form):
         )
 
 
-_ADVICE = {"yes": "retry", "no": "fix-first"}  # what goes with a case's own `retry`; with `once`, the entry's holds
+_ADVICE = {"yes": "retry", "no": "fix-first"}  # advice for a case's own `retry`; `once` keeps the entry's advice
 
 
 def _conditions(when: Conditions) -> tuple[Condition, ...]:
@@ -276,7 +283,7 @@ class ExamplesForm(_Form):
 
 
 class EntryForm(_Form):
-    """The whole file."""
+    """An entry's whole file."""
 
     id: Identifier
     kind: Kind
@@ -309,7 +316,7 @@ class EntryForm(_Form):
             if self.signs:
                 raise ValueError("an entry of kind advice has no signs")
             if not self.asks:
-                raise ValueError("an entry of kind advice needs asks; nothing else finds it")
+                raise ValueError("an entry of kind advice needs asks, because nothing else finds it")
         elif not self.signs and not any(case.has_sign or case.signs for case in self.cases):
             raise ValueError(f"an entry of kind {self.kind} needs signs")
         elif not self.examples.match and not any(case.example for case in self.cases):
@@ -355,7 +362,7 @@ class EntryForm(_Form):
 
 
 class AddedCases(_Form):
-    """A file that adds cases to an entry of another folder, before the entry's own."""
+    """A file that adds cases to an entry of another folder. They are tried before the entry's own cases."""
 
     adds_to: Identifier
     cases: Annotated[list[CaseForm], Field(min_length=1)]
@@ -364,7 +371,7 @@ class AddedCases(_Form):
     @model_validator(mode="after")
     def _proved(self) -> AddedCases:
         if not all(case.has_sign and case.example for case in self.cases):
-            raise ValueError("a case that is added needs a sign and an example")
+            raise ValueError("an added case needs a sign and an example")
         return self
 
     def build(self, file: str) -> Entry:
@@ -389,5 +396,5 @@ class AddedCases(_Form):
 
 
 def json_schema() -> str:
-    """-> the JSON Schema of an entry's file, for editors; `knowledge_base/schema.json` holds it."""
+    """Returns the JSON Schema of an entry's file for editors, as in `knowledge_base/schema.json`."""
     return json.dumps(EntryForm.model_json_schema(by_alias=True), indent=2, ensure_ascii=False) + "\n"

@@ -1,5 +1,5 @@
-"""Folders that were added to the operator's own (packs, entries written in the page): loads what of them loads with
-this version, and says which files were left out and why."""
+"""Loads the operator's folders together with added ones (packs, entries written in the page). Skips the added files
+that do not load with this version, and says why."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Load = Callable[[Sequence[Path], Path, frozenset[Path]], KnowledgeBase]
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """What loads: all `folders`, but not the files that are `without`. `told` says in a sentence for each of these what
-    is wrong with it."""
+    """The knowledge that loaded: that of `folders` except the files in `without`. `told` has one sentence for each
+    skipped file."""
 
     folders: list[Path]
     without: frozenset[Path]
@@ -28,8 +28,8 @@ class Sound:
 
 
 def load_sound(order: Order, added: Sequence[Path], load: Load = cache.load) -> Sound:
-    """-> the knowledge base of the folders that `order` makes of the `added` ones and its own, without the added files
-    that do not load. Raises KnowledgeError where its own folders do not."""
+    """Loads the knowledge base of the folders `order(added)`, which are the operator's own and the `added` ones. Skips
+    added files that do not load. Raises KnowledgeError if the operator's own folders do not load."""
     folders, without, told = order(added), frozenset[Path](), dict[Path, str]()
     while True:
         try:
@@ -38,12 +38,12 @@ def load_sound(order: Order, added: Sequence[Path], load: Load = cache.load) -> 
             wrong = {path: said for said in reversed(error.problems) if (path := _named(said, added, without))}
             if not wrong:
                 raise
-        told |= {path: f"{_whose(path)}: left out, as it does not load: {said}" for path, said in wrong.items()}
+        told |= {path: f"{_whose(path)}: skipped, because it does not load: {said}" for path, said in wrong.items()}
         without |= wrong.keys()
 
 
 def _named(said: str, added: Sequence[Path], without: frozenset[Path]) -> Path | None:
-    """-> the added file that a problem is about."""
+    """Returns the added file that a problem is about, or None."""
     for folder in added:
         for path in sorted(folder.glob("*/*.yaml")):
             if path not in without and said.startswith((f"{path.parent.name}/{path.name}:", f"{path}:")):
@@ -53,4 +53,4 @@ def _named(said: str, added: Sequence[Path], without: frozenset[Path]) -> Path |
 
 def _whose(path: Path) -> str:
     pack = pack_of(path.parent.parent)
-    return f"pack {pack}" if pack else "entries that were written in the page"
+    return f"pack {pack}" if pack else "entries written in the web page"

@@ -1,7 +1,7 @@
-"""Search by symptom: a question in English, Chinese or both in; the entries that answer it, best first, out.
+"""Search by symptom: finds entries for a question in English, Chinese or both, best first.
 
-No model and no network: words, their stems and meanings (`synonyms.yaml`), pairs of Chinese characters, and the nearest
-known word for a misspelt one. An entry's score is the share of the question that it covers.
+Uses no model and no network, but words, their stems and synonyms (`synonyms.yaml`), pairs of Chinese characters, and
+the nearest known word for a misspelled one. The score of an entry is the share of the question that it covers.
 """
 
 from __future__ import annotations
@@ -19,38 +19,40 @@ from torchtriage.knowledge import synonyms, tokenizer
 from torchtriage.knowledge.synonyms import NOTHING, Phrases, meanings
 from torchtriage.knowledge.tokenizer import is_chinese, stem, units
 
-# What an index depends on beside the entries.
+# Files on which the index depends, besides the entries.
 SOURCES = (Path(__file__), Path(tokenizer.__file__), Path(synonyms.__file__), synonyms.FILE)
 
-_LEAST = 0.17  # what an entry must cover of what a question says, or it is no answer
-_LEAST_SAID = 0.5  # and what that must weigh, in rarest words: common ones alone say nothing
-_LEAST_SHARE = 0.33  # a score below this share of the best is none
-_LIKENESS = 0.4  # how much of a score is likeness to one question; the rest is what all texts cover
-_LOUD = 1.5  # from this on, an entry says a term loudly enough to make it a less rare one
-_UNHEARD = 6.0  # what a word weighs that no entry knows: somewhat more than the rarest
+_LEAST = 0.17  # the smallest share of a question's weight that an entry must cover
+# the smallest weight that an entry must cover, in units of the rarest word: common words alone find nothing
+_LEAST_SAID = 0.5
+_LEAST_SHARE = 0.33  # a hit needs at least this share of the best score
+_LIKENESS = 0.4  # the part of a score that comes from similarity to one question; the rest comes from all texts
+_LOUD = 1.5  # an entry counts as using a term (which makes the term less rare) from this weight on
+_UNHEARD = 6.0  # weight of a word that no entry uses: slightly more than the rarest
 _LONGEST_QUERY = 500
-_EXAMPLE = 300  # characters of an example that are searched
-_QUESTION = 2  # from this weight on, a text is a question that a query can be like as a whole
-_SATURATION = 1.5  # how soon saying a word again stops counting
+_EXAMPLE = 300  # characters of an example that are indexed
+_QUESTION = 2  # texts of at least this weight are questions, which are also compared with a query as a whole
+_SATURATION = 1.5  # controls how fast repetitions of a word stop adding to the score
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The id of an entry that was found; `score` is from 0 to 1."""
+    """An entry that was found. `score` is from 0 to 1."""
 
     entry: str
     score: float
 
 
 class SearchIndex:
-    """Everything that can be found, cut into terms once. Safe for use by any thread, and can be pickled."""
+    """The search index of all entries. Can be used by several threads at once, and can be pickled."""
 
     def __init__(self, knowledge: KnowledgeBase) -> None:
         self._phrases = synonyms.load()
-        self._known: set[str] = set()  # words that are spelt right
-        self._usual = {word for group in self._phrases.values() for cut, _ in group for word in cut}  # meant by a typo
-        self._said: dict[str, dict[str, float]] = {}  # term → entry → how loudly it says it
-        self._asked: dict[str, list[int]] = {}  # term → numbers of the questions that have it
+        self._known: set[str] = set()  # words that are spelled correctly
+        # words that a misspelled word can be corrected to
+        self._usual = {word for group in self._phrases.values() for cut, _ in group for word in cut}
+        self._said: dict[str, dict[str, float]] = {}  # term → entry → weight of the term there
+        self._asked: dict[str, list[int]] = {}  # term → indexes of the questions that contain it
         questions: list[tuple[str, frozenset[str]]] = []
         for entry in knowledge.entries.values():
             for weight, texts in _fields(entry):
@@ -68,7 +70,7 @@ class SearchIndex:
                 self._asked.setdefault(term, []).append(number)
 
     def search(self, query: str, limit: int = 10) -> list[Hit]:
-        """-> at most `limit` entries, best first; none where the query says nothing that an entry knows."""
+        """Returns at most `limit` entries, best first. Empty if no entry uses the words of the query."""
         terms = _cut([self._nearest(unit) for unit in units(query[:_LONGEST_QUERY])], self._phrases)
         whole = self._total(terms)
         covered: dict[str, float] = defaultdict(float)
@@ -79,7 +81,7 @@ class SearchIndex:
                 covered[name] += weight * said / (said + _SATURATION)
             for number in self._asked.get(term, ()):
                 shared[number] += weight
-        alike: dict[str, float] = defaultdict(float)  # entry → likeness of its most similar question
+        alike: dict[str, float] = defaultdict(float)  # entry → similarity of its most similar question
         for number, weight in shared.items():
             name, its_whole = self._questions[number]
             alike[name] = max(alike[name], weight / math.sqrt(whole * its_whole))
@@ -92,7 +94,7 @@ class SearchIndex:
         return sorted((hit for hit in hits if hit.score >= least), key=lambda hit: (-hit.score, hit.entry))[:limit]
 
     def _is_about(self, name: str, terms: dict[str, int]) -> bool:
-        """-> whether an entry says two words of a query, or a query has no word that is strange to all."""
+        """Returns whether an entry uses two words of a query, or every word of the query is used by some entry."""
         places = {place for term, place in terms.items() if name in self._said.get(term, ())}
         return len(places) > 1 or terms.keys() <= self._said.keys()
 
@@ -112,14 +114,14 @@ class SearchIndex:
         return sum(self._weights.get(term, _unheard(term)) for term in terms)
 
     def _nearest(self, word: str) -> str:
-        """-> the word itself where it is known, else the word of a question that it is a misspelling of.
+        """Returns the word itself if it is known, else the word of a question of which it is a misspelling.
 
-        Its first letter is right, and one letter in eight is wrong at most; a word of four letters lacks one or has
-        two of them in the wrong order.
+        The first letter must be right, and at most one letter in eight may be wrong. A word of four letters may lack
+        one letter or have two of them swapped.
         """
         if len(word) < 4 or not word.isascii() or word.isdigit() or word in self._known or stem(word) in self._known:
             return word
-        from rapidfuzz import process  # here, as few queries need it
+        from rapidfuzz import process  # imported here because few queries need it
         from rapidfuzz.distance import OSA
 
         most = 1 if len(word) < 9 else 2
@@ -131,7 +133,7 @@ class SearchIndex:
 
 
 def _fields(entry: Entry) -> Iterator[tuple[float, list[str]]]:
-    """-> (weight, texts) of what is searched."""
+    """Yields (weight, texts) for the parts of an entry that are searched."""
     yield 3, [question for _, question in entry.asks]
     yield _QUESTION, [entry.title.en, entry.title.zh]
     yield 1.5, [entry.id]
@@ -143,8 +145,8 @@ def _fields(entry: Entry) -> Iterator[tuple[float, list[str]]]:
 
 
 def _cut(found: list[str], phrases: Phrases) -> dict[str, int]:
-    """-> the terms of a text's units, each with the place of the word at which it begins: stems, meanings, pairs of
-    neighbouring Chinese characters. What says nothing is left out, and no pair goes across it."""
+    """Returns the terms of a text, each with the index of the word at which it begins. Terms are stems, synonyms and
+    pairs of adjacent Chinese characters. Words without meaning for a search are left out, and no pair crosses them."""
     stems = [stem(unit) for unit in found]
     said = meanings(stems, phrases)
     left_out = {at for first, behind, name in said if name == NOTHING for at in range(first, behind)}
@@ -158,21 +160,21 @@ def _cut(found: list[str], phrases: Phrases) -> dict[str, int]:
 
 
 def _loud(by: dict[str, float]) -> int:
-    """-> how many entries say a term loudly; one at least."""
+    """Returns how many entries use a term with at least the weight `_LOUD`; 1 if none do."""
     return sum(said >= _LOUD for said in by.values()) or 1
 
 
 def _weight(term: str, entries: int, count: int) -> float:
-    """-> what a term counts: the rarer the more; meanings more than words, bare digits less."""
+    """Returns the weight of a term: rare terms weigh more, synonyms more than words, plain numbers less."""
     rare = math.log(1 + (count - entries + 0.5) / (entries + 0.5))
     return rare * (1.5 if term.startswith("=") else _share(term))
 
 
 def _unheard(term: str) -> float:
-    """-> what a term counts that no entry knows."""
+    """Returns the weight of a term that no entry uses."""
     return _UNHEARD * _share(term)
 
 
 def _share(term: str) -> float:
-    """-> how much of a word a term is: digits and pairs of Chinese characters say less."""
+    """Returns how much a term counts compared with a word: numbers and pairs of Chinese characters count less."""
     return 0.15 if term.isdigit() and len(term) == 1 else 0.5 if len(term) == 2 and is_chinese(term) else 1

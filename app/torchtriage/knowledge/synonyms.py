@@ -1,5 +1,4 @@
-"""Words that mean the same to a searcher, in English and Chinese, from `synonyms.yaml` beside the entries, and those
-that mean nothing to a search."""
+"""Synonyms in English and Chinese, and words without meaning for a search. Both come from `synonyms.yaml`."""
 
 from __future__ import annotations
 
@@ -11,16 +10,17 @@ from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.tokenizer import stem, units
 
 FILE = BUILT_IN / "synonyms.yaml"
-NOTHING = "=nothing"  # the meaning of phrases that are left out
+NOTHING = "=nothing"  # the group of phrases that are ignored
 Phrases = dict[str, list[tuple[tuple[str, ...], str]]]
 
 
 def load(path: Path = FILE) -> Phrases:
-    """-> by their first word, the phrases (cut and stemmed, longest first) and the name of what each means.
+    """Returns the phrases by their first word. Each is a tuple of stems and the name of its group; the longest come
+    first.
 
-    Raises KnowledgeError where the file is not a mapping of names to lists of phrases.
+    Raises KnowledgeError if the file is not a mapping of names to lists of phrases.
     """
-    import yaml  # here, as a start that finds the search index in the cache needs none
+    import yaml  # imported here because a start with a cached index does not need it
 
     content = yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     if not isinstance(content, dict) or not all(isinstance(phrases, list) for phrases in content.values()):
@@ -36,8 +36,8 @@ def load(path: Path = FILE) -> Phrases:
 
 
 def meanings(stems: list[str], phrases: Phrases) -> list[tuple[int, int, str]]:
-    """-> (first, behind the last, meaning) of the stems that mean something or nothing, each stem used once, by the
-    longest phrase that begins at it."""
+    """Returns (start, end, group) for each phrase found in `stems`. Each stem is used once, by the longest phrase that
+    starts there."""
     found: list[tuple[int, int, str]] = []
     at = 0
     while at < len(stems):

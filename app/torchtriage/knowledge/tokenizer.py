@@ -1,4 +1,4 @@
-"""How search cuts a text into words: English words and their stems, parts of names, single Chinese characters."""
+"""Splits a text into words for the search: English words and their stems, parts of names, single Chinese characters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ LONGEST = 20_000  # characters of a text that are read
 
 
 def units(text: str) -> list[str]:
-    """-> words in lower case and single Chinese characters, in order; of camelCase the whole and its parts."""
+    """Returns the words in lower case and the single Chinese characters of a text, in order. For camelCase names,
+    returns the whole name and its parts."""
     found: list[str] = []
     for unit in _UNIT.findall(unicodedata.normalize("NFKC", text[:LONGEST])):
         found += _with_parts(unit)
@@ -24,7 +25,8 @@ def units(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 16)
 def _with_parts(unit: str) -> tuple[str, ...]:
-    """-> the unit; of "gpu0" and "ChildFailedError" the parts as well, of "A100" or "OOM" nothing more."""
+    """Returns a word in lower case, with its parts if it has some: "gpu0" and "ChildFailedError" do, "A100" and "OOM"
+    do not."""
     parts = _PARTS.findall(unit)
     if len(parts) < 2 or unit[0].isdigit() or (len(unit) < 5 and not unit.lower().startswith("gpu")):
         return (unit.lower(),)
@@ -37,7 +39,8 @@ def is_chinese(unit: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """-> the word without its English ending, so that saves, saved and saving are one; Chinese stays as it is."""
+    """Returns a word without its English ending, so that saves, saved and saving are equal. Other words stay as they
+    are."""
     if len(word) < 4 or not word.isalpha() or not word.isascii() or word.endswith(("ss", "us", "is")):
         return word
     for ending in _ENDINGS:

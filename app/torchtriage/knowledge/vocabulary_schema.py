@@ -1,4 +1,5 @@
-"""The form of a vocabulary's YAML file, and its translation to `torchtriage.domain.vocabulary.VocabularyList`."""
+"""The pydantic models of a vocabulary's YAML file, and their conversion to
+`torchtriage.domain.vocabulary.VocabularyList`."""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ from torchtriage.domain.vocabulary import VocabularyList, VocabularyPattern
 from torchtriage.facts.line_forms import pointer_of
 from torchtriage.matching.patterns import refused_by_re2
 
-LONGEST_PATTERN = 200  # characters; a longer one is several patterns
+LONGEST_PATTERN = 200  # characters; a longer pattern should be split
 Filled = Annotated[str, Field(min_length=1)]
 TellsOf = Literal["run", "moment", "process"]
-GroupName = Annotated[str, BeforeValidator(str)]  # YAML reads a bare number as one
+GroupName = Annotated[str, BeforeValidator(str)]  # YAML reads a number without quotes as int
 
 
 class _Form(BaseModel):
@@ -23,12 +24,13 @@ class _Form(BaseModel):
 
 
 class PatternForm(_Form):
-    """A regex with its proof: each example holds it, no near miss does. `unless` must not match at the same place.
+    """A regex with tests: it matches each of `examples` and none of `no_match`. `unless` must not match at the same
+    place.
 
-    In a list of facts each group is one, as an example shows it: `unit` is that of all groups, or one of each, by name.
-    `tells_of`: the run, however far the line is from the failure; the moment, so that only lines above it count; or the
-    process that failed, so that only its own lines count. In a lookup table, `tells` are the facts that follow from a
-    match, by name.
+    In a list of facts, each named group is a fact. `unit` is the unit of all groups, or maps group names to units.
+    `tells_of` says what the fact is about: `run`, so it counts wherever its line is; `moment`, so only lines above the
+    failure count; `process`, so only lines of the process that failed count. In a lookup table, `tells` has the facts
+    that follow from a match.
     """
 
     name: Filled | None = None
@@ -45,14 +47,14 @@ class PatternForm(_Form):
     def _proved(self) -> PatternForm:
         for regex in filter(None, (self.regex, self.unless)):
             if reason := refused_by_re2(regex):
-                raise ValueError(f"RE2 refuses {regex!r}: {reason}")
+                raise ValueError(f"RE2 rejects {regex!r}: {reason}")
         pattern = re.compile(self.build().exact)
         for example in self.examples:
             if not pattern.search(example):
-                raise ValueError(f"{self.regex!r} is not found in its example {example!r}")
+                raise ValueError(f"{self.regex!r} does not match its example {example!r}")
         for example in self.no_match:
             if pattern.search(example):
-                raise ValueError(f"{self.regex!r} is found in its counter-example {example!r}")
+                raise ValueError(f"{self.regex!r} matches its near miss {example!r}")
         return self
 
     def build(self) -> VocabularyPattern:
@@ -74,11 +76,10 @@ class PatternForm(_Form):
 
 
 class VocabularyForm(_Form):
-    """The whole file: `purpose`, `source` and one of `words`, `patterns` and `groups`.
+    """A vocabulary's whole file: `purpose`, `source` and exactly one of `words`, `patterns` and `groups`.
 
-    `ignore_case` and `tells_of` hold for all patterns that do not say otherwise. A folder of the user's own that adds
-    to a list need not repeat the purpose. `facts` says what the groups of a list of facts mean; a list with a word on
-    one group has one on each.
+    `ignore_case` and `tells_of` are the defaults for all patterns. A file in the user's own folder that adds to a list
+    may omit `purpose`. `facts` explains the groups of a list of facts; if it is present, it must explain all of them.
     """
 
     purpose: Filled | None = None
@@ -105,7 +106,7 @@ class VocabularyForm(_Form):
             raise ValueError("a vocabulary list has exactly one of words, patterns and groups")
         for words in (self.words, *self.groups.values()):
             if twice := next((word for number, word in enumerate(words) if word in words[:number]), None):
-                raise ValueError(f"{twice!r} stands twice")
+                raise ValueError(f"{twice!r} appears twice")
         for pattern in self.patterns if self.facts else ():
             if len(pattern.groups) != re.compile(pattern.regex).groups:
                 raise ValueError(f"each group of {pattern.regex!r} needs a name")
