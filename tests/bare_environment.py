@@ -1,4 +1,4 @@
-"""Virtual environments that hold the wheel and what its metadata names, made from the packages that run the tests."""
+"""Virtual environments with the wheel and its dependencies, made from the packages that run the tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def build_wheel(folder: Path) -> Path:
-    """-> the wheel of this checkout. Downloads nothing."""
+    """Builds the wheel of this checkout without downloads, and returns its path."""
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*pip, "--wheel-dir", str(folder), str(ROOT)], check=True)
     (wheel,) = folder.glob("torchtriage-*.whl")
@@ -32,14 +32,14 @@ class Environment:
         (self.packages,) = path.glob("lib/python*/site-packages")
 
     def install_wheel(self, wheel: Path) -> set[str]:
-        """Installs it alone -> what came into site-packages."""
+        """Installs only the wheel. Returns the names added to site-packages."""
         before = {each.name for each in self.packages.iterdir()}
         pip = [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), "install", "--quiet"]
         subprocess.run([*pip, "--no-deps", "--no-index", "--no-compile", str(wheel)], check=True)
         return {each.name for each in self.packages.iterdir()} - before
 
     def install_dependencies(self, *extras: str) -> set[str]:
-        """Copies what the wheel's metadata names, and what that needs -> the names of these distributions."""
+        """Copies the wheel's dependencies, direct and indirect. Returns the names of these distributions."""
         (info,) = self.packages.glob("torchtriage-*.dist-info")
         named = closure(Distribution.at(info), extras)
         for name in named:
@@ -50,22 +50,22 @@ class Environment:
         for file in source.files or ():
             target = self.packages / file
             if ".." in file.parts or target.exists():
-                continue  # a script, or what another distribution shares
+                continue  # a script, or a file that another distribution also has
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
                 os.link(str(source.locate_file(file)), target)
-            except OSError:  # on another disk
+            except OSError:  # on another file system
                 shutil.copyfile(str(source.locate_file(file)), target)
 
     def run(self, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Runs a program of the environment, with nothing else of ours around it."""
+        """Runs a program of the environment, without our environment variables."""
         surroundings = {"PATH": os.defpath, "HOME": str(self.bin.parent), **variables}
         program = [str(self.bin / command[0]), *command[1:]]
         return subprocess.run(program, env=surroundings, capture_output=True, text=True, cwd=self.bin.parent)
 
 
 def closure(of: Distribution, extras: tuple[str, ...] = ()) -> set[str]:
-    """-> the names of all distributions that this one needs here with these extras."""
+    """Returns the names of all distributions that this one needs with these extras, directly or indirectly."""
     found: set[str] = set()
     open_: list[tuple[Distribution, frozenset[str]]] = [(of, frozenset(extras))]
     known: set[tuple[str, frozenset[str]]] = set()

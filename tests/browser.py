@@ -1,4 +1,4 @@
-"""A real browser for tests: finds a Chromium on the machine, and says what is missing; nothing is downloaded."""
+"""A real browser for tests. Finds an installed Chromium or says what is missing. Downloads nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 FLAGS = [
-    "--no-sandbox",  # a sandbox needs rights that root in a container lacks; the only pages are our own
+    "--no-sandbox",  # the sandbox needs rights that root in a container lacks; we open only our own pages
     "--disable-dev-shm-usage",  # /dev/shm is 64 MB in many containers
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # tests use no network
     "--disable-gpu",
@@ -27,12 +27,13 @@ FLAGS = [
 
 PATIENCE = 120_000  # milliseconds, for a busy machine
 
-# What a test does in English it does in Chinese in the slow suite; texts are tested without a browser.
+# Tests run in English. The slow suite repeats them in Chinese; texts are tested without a browser.
 LANGUAGES = ["en", pytest.param("zh", marks=pytest.mark.slow)]
 
 
 def views(first: tuple[Any, ...], second: tuple[Any, ...]) -> list[Any]:
-    """-> how a page is seen, with the language last: the first in English and the second in Chinese; slow, crosswise."""
+    """Returns the parameters of a page's views with the language last: `first` in English and `second` in Chinese; in
+    the slow suite also the reverse."""
     crosswise = [
         pytest.param(*first, "zh", marks=pytest.mark.slow),
         pytest.param(*second, "en", marks=pytest.mark.slow),
@@ -41,28 +42,28 @@ def views(first: tuple[Any, ...], second: tuple[Any, ...]) -> list[Any]:
 
 
 def there_are(what: Locator, count: int) -> None:
-    """Waits until the page, which may still be on its way, holds so many of it."""
-    from playwright.sync_api import expect  # here, as it takes a third of a second
+    """Waits until the page, which may still be loading, contains `count` of these elements."""
+    from playwright.sync_api import expect  # imported here because it takes a third of a second
 
     expect(what).to_have_count(count, timeout=PATIENCE)
 
 
 def has_focus(page: Page, tag: str) -> None:
-    """Waits until an element of this kind has the focus."""
+    """Waits until an element with this tag has the focus."""
     page.wait_for_function("tag => document.activeElement.tagName === tag", arg=tag, timeout=PATIENCE)
 
 
 def find_chromium() -> str | None:
-    """-> the path of the first browser there is."""
+    """Returns the path of the first browser found, or None."""
     named = os.environ.get("CHROMIUM")
     return shutil.which(named) if named else next(filter(None, map(shutil.which, NAMES)), None)
 
 
 def problem() -> str | None:
-    """-> why no test can run in a browser here; None where it can."""
+    """Returns why browser tests cannot run here, or None if they can."""
     if find_chromium() is None:
         return "no Chromium found ($CHROMIUM, PATH)"
-    # Playwright drives it with a Node.js of its own, which needs a library (libatomic1) that small systems lack.
+    # Playwright uses its own Node.js, which needs a library (libatomic1) that small systems lack.
     driver = subprocess.run([sys.executable, "-m", "playwright", "--version"], capture_output=True, text=True)
     if driver.returncode != 0:
         reason = (driver.stderr or driver.stdout).strip().splitlines() or ["no reason given"]

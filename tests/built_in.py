@@ -1,7 +1,7 @@
-"""The built-in knowledge base, its engine and its search index, made once a process for all tests that only read them.
+"""The built-in knowledge base, its engine and its search index, for tests that only read them.
 
-One process makes each, and the others of the run take it from the cache. They stay until the process ends, so they are
-not searched for garbage: that took a fifth of the tests' time.
+Made once per process. One process compiles each, and the others of the run read it from the cache. They are excluded
+from garbage collection, which took a fifth of the tests' time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torchtriage.reading.sources import from_bytes
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """While one process makes what is kept in the cache, the others wait for it."""
+    """Lets one process at a time write to the cache; the others wait."""
     cache_folder().mkdir(parents=True, exist_ok=True)
     with (cache_folder() / "being-made").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -33,7 +33,7 @@ def alone() -> Iterator[None]:
 
 @functools.cache
 def vocabulary() -> Vocabulary:
-    """-> the one that ships, without the entries: quick enough to be read while tests are collected."""
+    """Returns the built-in vocabulary without the entries, which is fast enough to read while tests are collected."""
     return loader.load([]).vocabulary
 
 
@@ -48,7 +48,7 @@ def built_in_engine() -> Engine:
     knowledge = built_in_knowledge()
     with alone():
         made = Engine(knowledge, cache_folder())
-        made.triage(from_bytes(b"\n"))  # compiles what else it needs, so that no test waits for that while it is timed
+        made.triage(from_bytes(b"\n"))  # compiles the rest, so that no timed test waits for it
     gc.freeze()
     return made
 
@@ -63,5 +63,6 @@ def built_in_index() -> SearchIndex:
 
 
 def small_bases() -> Path:
-    """-> where the compiled patterns of a test's own few entries are kept: none may push out those of the built-in."""
+    """Returns the cache folder for patterns of small knowledge bases that tests make. It is separate, so that they do
+    not push out the built-in ones."""
     return cache_folder() / "small"

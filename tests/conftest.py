@@ -1,7 +1,7 @@
 """Fixtures that tests of several packages share.
 
-A test that takes `database_url` runs twice, on SQLite and on a real Postgres; above `storage/` the second is slow. A
-test that takes `page` runs in a real browser; `live_server` is what it visits.
+A test with the fixture `database_url` runs twice, on SQLite and on a real Postgres; outside `storage/` the second run
+is slow. A test with `page` runs in a real browser, which visits `live_server`.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ if TYPE_CHECKING:
 
     from torchtriage.settings import Settings
 
-# Tests are never timed: the machine that runs them is shared. Their examples are the same each time.
+# No deadlines, because the machine is shared. Hypothesis uses the same examples each time.
 hypothesis.settings.register_profile(
     "untimed", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("untimed")
 
 
-KINDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]  # of databases
-# Tests of layers above the one that holds all SQL: what they do on SQLite they do on Postgres in the slow suite.
+KINDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]  # kinds of databases
+# Layers above the one with all SQL. Their tests run on Postgres only in the slow suite.
 ABOVE_SQL = [Path(__file__).parent / name for name in ("services", "web")]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """One cache folder for all processes of a run and all that they start, which leave the user's own alone: what one
-    of them parsed or compiled, none does again. Python keeps its bytecode too, also where the environment says not to:
-    each of a thousand processes would compile the package, and each run all tests."""
+    """Sets one cache folder for all processes of a run, separate from the user's own, so that each parses or compiles
+    nothing twice. Also keeps Python's bytecode, even if the environment turns that off: otherwise a thousand processes
+    would compile the package."""
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    if "PYTEST_XDIST_WORKER" not in os.environ:  # those have the folder of the process that started them
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # xdist workers inherit the folder of the process that started them
         folder = tempfile.TemporaryDirectory(prefix="cache-")
         config.add_cleanup(folder.cleanup)
         os.environ["XDG_CACHE_HOME"] = folder.name
 
 
-@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects tests
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
@@ -69,17 +69,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    gc.freeze()  # modules and tests stay until the end, so they are not searched for garbage
+    gc.freeze()  # modules and tests stay until the end, so exclude them from garbage collection
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Bytes have no place in a name: packed ones hold the time, and all processes must know a test by one name."""
+    """Leaves bytes out of test names: compressed bytes contain the time, and all processes must use the same name."""
     return argname if isinstance(val, bytes) else None
 
 
 @pytest.fixture(autouse=True)
 def own_messages() -> Iterator[None]:
-    """A command that a test runs sets up logging for its process; after the test, that of the test run comes back."""
+    """Restores the test run's logging after each test, because commands that tests run configure it."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
@@ -90,7 +90,7 @@ def own_messages() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[servers.PostgresServer]:
-    """One server for the whole run."""
+    """One Postgres server for the whole run."""
     programs = servers.find_programs()
     if programs is None:
         pytest.skip(servers.MISSING)
@@ -100,7 +100,7 @@ def postgres() -> Iterator[servers.PostgresServer]:
 
 @pytest.fixture(scope="session")
 def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of a database with all tables, to be copied."""
+    """A database file with all tables, to be copied."""
     from tests.prepared import migrated_sqlite
 
     return migrated_sqlite(tmp_path_factory.mktemp("migrated"))
@@ -108,7 +108,7 @@ def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=KINDS)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A fresh database with all tables and no rows, of each kind in turn."""
+    """The URL of a new database with all tables and no rows, once per kind."""
     if request.param == "sqlite":
         from tests.prepared import put_database
 
@@ -121,7 +121,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 @pytest.fixture(params=KINDS)
 def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A fresh database without tables, of each kind in turn."""
+    """The URL of a new database without tables, once per kind."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'triage.db'}"
     else:
@@ -132,11 +132,11 @@ def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One Chromium for the whole run; a test takes `page`, or makes contexts with other sizes and colour schemes."""
+    """One Chromium for the whole run. A test uses `page`, or makes contexts with other sizes and color schemes."""
     problem = browsers.problem()
     if problem:
         pytest.skip(problem)
-    from playwright.sync_api import sync_playwright  # here, as it takes a third of a second
+    from playwright.sync_api import sync_playwright  # imported here because it takes a third of a second
 
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browsers.find_chromium(), args=browsers.FLAGS)
@@ -146,14 +146,14 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A page that shares nothing with another test's."""
+    """A page that shares no state with other tests."""
     with browser.new_context() as context:
         yield context.new_page()
 
 
 @dataclass(frozen=True, slots=True)
 class LiveServer:
-    """A service that listens on a port of this machine."""
+    """A service that listens on a local port."""
 
     url: str
     settings: Settings
@@ -161,10 +161,9 @@ class LiveServer:
 
 @contextmanager
 def serving(folder: Path, **options: Any) -> Iterator[LiveServer]:
-    """The whole service on an empty data directory, in a thread of its own. `options` are further settings.
-
-    It triages in its own threads, where `workers` says nothing else: each process would load the knowledge base."""
-    import uvicorn  # here, so that tests of the engine do not wait for the web's imports
+    """Runs the whole service on an empty data directory in a thread. `options` are further settings. Unless `workers`
+    is set, it triages in threads, because each process would load the knowledge base."""
+    import uvicorn  # imported here, so that tests of the engine do not wait for the web's imports
 
     from torchtriage.settings import Settings
     from torchtriage.web.app import create_app
@@ -194,7 +193,7 @@ def live_server(tmp_path: Path, migrated_sqlite: Path) -> Iterator[LiveServer]:
 
 @pytest.fixture(scope="module")
 def shared_server(tmp_path_factory: pytest.TempPathFactory, migrated_sqlite: Path) -> Iterator[LiveServer]:
-    """One service for all tests of a module, which do not count what is in it."""
+    """One service for all tests of a module. These tests must not count its content."""
     from tests.prepared import one_engine
 
     with one_engine(migrated_sqlite), serving(tmp_path_factory.mktemp("served")) as server:

@@ -1,4 +1,4 @@
-"""What one decoder makes of a whole file."""
+"""The result of one decoder for a whole file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from torchtriage.reading.unwrap.decoder_interface import Decoder, Head
 
 
 def decoded(decoder: Decoder, content: bytes) -> list[tuple[int, str]] | None:
-    """-> (line number in the file, line) for each line; None where the decoder does not recognise the file."""
+    """Returns (line number in the file, line) for each line, or None if the decoder does not recognize the file."""
     decode = decoder.recognise(Head(content, whole=True))
     if decode is None:
         return None

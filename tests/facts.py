@@ -1,4 +1,4 @@
-"""Gives an environment lines as the reading of a run does: the scan points, the collector reads."""
+"""Reads facts from lines as in the reading of a run: the scan finds candidates, and the collector reads them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def line_signs() -> LineSigns:
 
 @functools.cache
 def prefilter() -> Prefilter:
-    """-> one that knows no entry; to compile it takes a second."""
+    """Returns a prefilter without entries, which compiles in a second."""
     return Prefilter(lambda data: [], line_signs())
 
 
 def collected(*lines: Line) -> Environment:
-    """-> what the lines tell."""
+    """Returns the environment read from the lines."""
     environment = Environment(line_signs())
     starts = [start(line) for line in lines]
     seen = prefilter().hints([*(line.text for line in lines), *starts])

@@ -1,4 +1,4 @@
-"""A real file system of a few megabytes, which a test fills."""
+"""A real file system of a few megabytes, which a test can fill."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 @contextmanager
 def tmpfs(folder: Path, megabytes: int) -> Iterator[Path]:
-    """`folder` is made and is a file system of its own while this is open. Skips the test where that is not allowed."""
+    """Mounts a separate file system at `folder` inside the `with` block. Skips the test if mounting is not allowed."""
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
     try:
@@ -28,7 +28,7 @@ def tmpfs(folder: Path, megabytes: int) -> Iterator[Path]:
 
 
 def fill(folder: Path) -> Path:
-    """Leaves no room in a file system -> the file that takes it all: remove it, and there is room again."""
+    """Fills a file system. Returns the file to delete to free the space again."""
     filling = folder / "filling"
     handle = os.open(filling, os.O_CREAT | os.O_WRONLY)
     for size in (1 << 16, 1 << 12, 1):

@@ -1,4 +1,4 @@
-"""A small web server on loopback for fakes of other services: a function that answers requests in, its address out."""
+"""A small web server on loopback for fakes of other services. A function answers its requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Told:
 
 @contextmanager
 def serving(answer: Callable[[Asked], Told], tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Gives the address under which `answer` is asked while this is open."""
+    """Yields the URL at which `answer` is called inside the `with` block."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -52,7 +52,7 @@ def serving(answer: Callable[[Asked], Told], tls: ssl.SSLContext | None = None) 
 
     class Server(ThreadingHTTPServer):
         def handle_error(self, *_: object) -> None:
-            """Says nothing where who asked did not wait: standard error is what a test looks at."""
+            """Prints nothing if a client did not wait, because tests check standard error."""
 
     with Server(("127.0.0.1", 0), Handler) as server:
         if tls:

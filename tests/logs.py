@@ -1,4 +1,4 @@
-"""Writes training logs for tests: the forms that torchrun, Slurm and others give their lines, with contents of our own."""
+"""Writes training logs for tests, in the formats of torchrun, Slurm and others, with our own content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ BANNER = "W0501 09:00:00.100000 41 torch/distributed/run.py:874] Setting OMP_NUM
 
 
 def steps(ranks: Iterable[int], first: int = 0, count: int = 20) -> list[str]:
-    """-> healthy progress lines of some ranks."""
+    """Returns progress lines of healthy ranks."""
     ranks = list(ranks)
     return [
         f"[rank {rank}] step {step} loss {3.0 / (step + 1):.4f}"
@@ -23,7 +23,7 @@ def traceback(
     frames: Sequence[tuple[str, int, str, str]] = (("/job/train.py", 30, "<module>", "main()"),),
     prefix: str = "",
 ) -> list[str]:
-    """-> a Python traceback; `frames` are (file, line, function, code)."""
+    """Returns a Python traceback; `frames` are (file, line, function, code)."""
     lines = ["Traceback (most recent call last):"]
     for file, line, function, code in frames:
         lines += [f'  File "{file}", line {line}, in {function}', f"    {code}"]
@@ -31,7 +31,7 @@ def traceback(
 
 
 def agent(code: int, local_rank: int = 0, pid: int = 70) -> str:
-    """-> torchelastic's line about the first worker of a host that ended."""
+    """Returns torchelastic's line about the first worker of a host that failed."""
     return (
         f"E0501 09:10:00.200000 41 torch/distributed/elastic/multiprocessing/api.py:1002] "
         f"failed (exitcode: {code}) local_rank: {local_rank} (pid: {pid}) of binary: /usr/bin/python3"
@@ -39,7 +39,7 @@ def agent(code: int, local_rank: int = 0, pid: int = 70) -> str:
 
 
 def report(first: tuple[int, int], others: Iterable[tuple[int, int]] = (), host: str = "gpu-7") -> list[str]:
-    """-> torchelastic's report; `first` and `others` are (rank, exit code)."""
+    """Returns torchelastic's report; `first` and `others` are (rank, exit code)."""
 
     def item(number: int, rank: int, code: int) -> list[str]:
         return [
@@ -70,7 +70,7 @@ def report(first: tuple[int, int], others: Iterable[tuple[int, int]] = (), host:
 
 
 def text(*parts: str | Sequence[str]) -> bytes:
-    """-> lines and lists of lines as one log."""
+    """Returns lines, and lists of lines, as one log."""
     lines = [line for part in parts for line in ([part] if isinstance(part, str) else part)]
     return ("\n".join(lines) + "\n").encode()
 

@@ -1,6 +1,6 @@
-"""A small OpenID Connect provider that listens on loopback: it logs everybody in, and is strict with its clients.
+"""A small OpenID Connect provider on loopback. It logs everybody in and checks its clients strictly.
 
-What a test changes in it, its next answer shows.
+Tests change its attributes to change its next answer.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ CLIENT, SECRET = "torchtriage", "s3cret-of-the-client"
 
 @functools.cache
 def first_key() -> RSAKey:
-    """One for all providers: it takes long to make, and no test changes it."""
+    """Returns a key shared by all providers, because generating one is slow and no test changes it."""
     return RSAKey.generate_key(2048, {"kid": "first"}, auto_kid=False)
 
 
 class OidcProvider:
-    """`claims` go into the next ID token over its usual ones; None takes one away."""
+    """`claims` override those of the next ID token; None removes a claim."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -50,7 +50,7 @@ class OidcProvider:
         return {"issuer": self.url, **{name: self.url + path for name, path in ends.items()}, **self.metadata}
 
     def authorize(self, asked: dict[str, str]) -> str:
-        """-> where the browser is sent once somebody has logged in."""
+        """Returns the URL to which the browser is sent after the login."""
         self.asked = asked
         assert asked["client_id"] == CLIENT
         assert asked["response_type"] == "code"
@@ -61,7 +61,7 @@ class OidcProvider:
         return f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"
 
     def token(self, asked: dict[str, str], authorization: str) -> dict[str, Any]:
-        """-> the tokens of a code, or an error as RFC 6749 writes it. A code can be used once."""
+        """Returns the tokens for a code, or an error in the form of RFC 6749. A code can be used once."""
         if authorization != "Basic " + base64.b64encode(f"{CLIENT}:{SECRET}".encode()).decode():
             return {"error": "invalid_client"}
         given = self._codes.pop(asked.get("code", ""), None)
@@ -86,7 +86,7 @@ class OidcProvider:
 
 @contextmanager
 def oidc_provider() -> Iterator[OidcProvider]:
-    """A provider that answers while this is open."""
+    """Runs a provider inside the `with` block."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

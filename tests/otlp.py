@@ -1,4 +1,4 @@
-"""Requests as an OpenTelemetry Collector sends them, in JSON."""
+"""Requests of an OpenTelemetry Collector, in JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def attributes(given: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def record(body: str | dict[str, Any], at: float = 0, level: str = "", **own: Any) -> dict[str, Any]:
-    """-> a record `at` so many seconds after BEGAN."""
+    """Returns a record, `at` seconds after BEGAN."""
     value = body if isinstance(body, dict) else {"stringValue": body}
     return {
         "timeUnixNano": str(round((BEGAN + at) * NANO)),

@@ -1,5 +1,5 @@
-"""An OTLP/HTTP endpoint of our own on loopback: it refuses what one refuses that reads requests by their protobuf
-definition, and keeps records and sums."""
+"""A fake OTLP/HTTP endpoint on loopback. It rejects requests that do not fit the protobuf definition, and keeps records
+and sums."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 
 from tests.http_server import Asked, Told, serving
 
-TOKEN = "Bearer otlp-of-a-test"  # no secret: made up for tests
+TOKEN = "Bearer otlp-of-a-test"  # not a secret: made up for tests
 
 
 @dataclass
 class FakeEndpoint:
-    """`refusals` are answered first, each once. `partial` is what a partial success says."""
+    """`refusals` are answered first, each once. `partial` is the message of a partial success."""
 
     url: str = ""
     authorization: str | None = None
@@ -53,7 +53,7 @@ class FakeEndpoint:
         return Told(json.dumps({"partialSuccess": self.partial} if self.partial else {}).encode())
 
     def records(self) -> list[dict[str, Any]]:
-        """-> each record with its severity, body and attributes."""
+        """Returns each record with its severity, body and attributes."""
         return [
             {
                 "severity": record.severity_number,
@@ -70,7 +70,7 @@ class FakeEndpoint:
         ]
 
     def sums(self) -> dict[tuple[str, ...], float]:
-        """-> (name, values of its attributes) → value, of the latest request."""
+        """Returns {(name, values of its attributes): value} of the latest request."""
         found = {}
         for resource in self.metrics[-1].resource_metrics:
             for scope in resource.scope_metrics:

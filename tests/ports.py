@@ -1,4 +1,4 @@
-"""A port of this machine for a program that can only be told a number."""
+"""A free port for programs that need a number."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def kept_port() -> Iterator[int]:
-    """Gives a port that nobody listens on. The system gives it to nobody else meanwhile; who asks for this very one, as
-    a server that sets SO_REUSEADDR, may listen there."""
+    """Yields a port on which nobody listens. The system assigns it to no other program meanwhile, but a server that
+    sets SO_REUSEADDR can listen on it."""
     with socket.socket() as keeping:
         keeping.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         keeping.bind(("127.0.0.1", 0))

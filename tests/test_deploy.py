@@ -1,4 +1,4 @@
-"""What is shipped to run the service elsewhere, checked as strictly as it can be without running it."""
+"""Checks the files for running the service elsewhere, as strictly as possible without running it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SETTINGS = {name for name, _, _ in documentation()}
 
 
 def resources() -> list[dict[str, Any]]:
-    """-> what the kustomization lists, and nothing in the folder that it does not."""
+    """Returns the resources of the kustomization. Checks that it lists all files of the folder."""
     listed = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"]
     assert sorted(["kustomization.yaml", *listed]) == sorted(path.name for path in KUBERNETES.iterdir())
     return [found for name in listed for found in yaml.safe_load_all((KUBERNETES / name).read_text())]
@@ -127,7 +127,7 @@ def test_kustomize_builds_it() -> None:
     for document in documents:
         kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
         assert document["metadata"]["labels"]["app.kubernetes.io/name"] == "torchtriage"
-    # What kustomize adds to selectors must not be asked of pods that are not ours.
+    # The labels that kustomize adds to selectors must not be required of other pods.
     policies = {one["metadata"]["name"]: one["spec"] for one in documents if one["kind"] == "NetworkPolicy"}
     (job,) = (
         peer["podSelector"] for peer in policies["torchtriage-server"]["ingress"][0]["from"] if "podSelector" in peer
@@ -137,7 +137,7 @@ def test_kustomize_builds_it() -> None:
 
 
 def egress(policy: dict[str, Any]) -> set[int]:
-    """-> the ports to which a policy lets its pods out."""
+    """Returns the ports that a policy allows for outgoing connections."""
     return {port["port"] for rule in policy["spec"].get("egress", ()) for port in rule["ports"]}
 
 
@@ -159,7 +159,7 @@ def test_pods_speak_with_nobody_but_those_that_are_named() -> None:
         assert all(rule["to"] for rule in policy["spec"]["egress"])
         assert all(rule["from"] and rule["ports"] for rule in policy["spec"]["ingress"])
         blocks = [peer["ipBlock"] for rule in policy["spec"]["egress"] for peer in rule["to"] if "ipBlock" in peer]
-        for metadata in ("169.254.169.254", "fd00:ec2::254", "fe80::1"):  # of the cloud's machine
+        for metadata in ("169.254.169.254", "fd00:ec2::254", "fe80::1"):  # addresses of the cloud's metadata service
             reached = [
                 block for block in blocks
                 if ip_address(metadata) in ip_network(block["cidr"])
@@ -181,14 +181,14 @@ PINNED = re.compile(r"[a-z0-9./_-]+:[A-Za-z0-9._-]+@sha256:[0-9a-f]{64}")
 def test_every_image_is_pinned_by_its_digest() -> None:
     bases = re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     images = [service["image"] for service in compose()["services"].values() if "image" in service]
-    assert len(set(bases)) == 1  # what was built runs on what it was built on
+    assert len(set(bases)) == 1  # the image is built on the same base that it runs on
     assert len(bases) == 2
     assert len(images) == 1
     assert all(PINNED.fullmatch(image) for image in bases + images), bases + images
 
 
 def renewing(folder: Path, docker: str) -> subprocess.CompletedProcess[str]:
-    """Runs scripts/images.sh on a copy, with a docker that says this."""
+    """Runs scripts/images.sh on a copy, with a fake docker."""
     for name in ("Dockerfile", "docker-compose.yml", "scripts/images.sh"):
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
@@ -249,7 +249,7 @@ HARDENED = {
 
 
 def unit() -> dict[str, str]:
-    """-> the options of the collector's service."""
+    """Returns the options of the collector's systemd service."""
     section = UNIT.read_text().partition("[Service]\n")[2].partition("\n[")[0]
     return dict(line.split("=", 1) for line in section.splitlines() if line and line[0] != "#")
 
@@ -321,7 +321,7 @@ def queries() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def metrics(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What /metrics says once a log was triaged."""
+    """Returns the text of /metrics after one triage."""
     folder = tmp_path_factory.mktemp("metrics")
     with TestClient(create_app(Settings(data_dir=folder, workers=0))) as client:
         assert client.post("/api/v1/incidents", content=OUT_OF_MEMORY).status_code == 201

@@ -1,4 +1,4 @@
-"""What each extra is said to need, against pyproject.toml."""
+"""The documented dependencies of each extra must be those in pyproject.toml."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from torchtriage.extras import LIBRARIES, require
 
 PROJECT = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text())["project"]
 DECLARED: dict[str, list[str]] = PROJECT["optional-dependencies"]
-NOT_IMPORTED = {"uvloop"}  # uvicorn does
-WITHIN = {"opentelemetry.proto": "opentelemetry-proto"}  # of a package that several distributions share
+NOT_IMPORTED = {"uvloop"}  # uvicorn imports it
+WITHIN = {"opentelemetry.proto": "opentelemetry-proto"}  # part of a namespace package that several distributions share
 
 
 def named(requirements: list[str]) -> set[str]:
-    """-> the distributions of an extra, those of an extra inside of it too."""
+    """Returns the distributions of an extra, including those of extras inside it."""
     found = set()
     for requirement in requirements:
         if inner := re.fullmatch(r"torchtriage\[(\w+)\]", requirement):

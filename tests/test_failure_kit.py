@@ -1,4 +1,5 @@
-"""The kit that makes failures (tests/corpus/kit): its list, its draws and its labels. The runs themselves need torch."""
+"""The kit that makes failures (tests/corpus/kit): its list, its random choices and its labels. The runs themselves need
+torch."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ PACKAGES = {"2.1.2": set[str](), "2.13.0": {"accelerate", "ray"}}
 
 
 def in_source() -> dict[str, tuple[list[str], bool]]:
-    """-> of each fault of a job the entries that its decorator names, and whether it has words."""
+    """Returns, for each fault of a job, the entries in its decorator, and whether it has a message."""
     found = {}
     for path in JOB.glob("faults_*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))

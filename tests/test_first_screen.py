@@ -1,5 +1,5 @@
-"""The first screen of every log of the corpus, in both languages: at most 20 lines, and what was stored before there
-were answers has one too."""
+"""The first screen of every log of the corpus, in both languages. It has at most 20 lines, also for verdicts stored
+before answers existed."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def engine() -> Engine:
 
 @pytest.fixture(scope="module")
 def triaged(engine: Engine) -> Callable[[str], Verdict]:
-    """-> the verdict of a case of the corpus."""
+    """Returns a function that triages a case of the corpus."""
     return functools.cache(functools.partial(fingerprints.triaged, engine))
 
 
 def rows(printed: str, width: int) -> int:
-    """-> how many rows of a terminal a report takes, with the empty line that print() adds."""
+    """Returns the number of terminal rows of a report, including the empty line that print() adds."""
     lines = ANSI.sub("", printed).split("\n")
     wide = [sum(2 if unicodedata.east_asian_width(char) in "FW" else 1 for char in line) for line in lines]
     return sum(max(1, -(-columns // width)) for columns in wide)

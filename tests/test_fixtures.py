@@ -1,4 +1,4 @@
-"""The machinery of the tests themselves: that the databases and the browser are what they say."""
+"""Checks the test machinery: databases and browser."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_bytecode_is_kept_also_where_the_environment_says_not_to(
 ) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw7")  # which has no cache folder of its own to make
+    monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw7")  # a worker makes no cache folder of its own
     conftest.pytest_configure(pytestconfig)
     assert not sys.dont_write_bytecode
     assert "PYTHONDONTWRITEBYTECODE" not in os.environ

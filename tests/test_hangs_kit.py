@@ -1,4 +1,5 @@
-"""The kit that makes hangs (tests/corpus/hangs): its draws and labels; with torch, a small sample of real ones."""
+"""The kit that makes hangs (tests/corpus/hangs): its random choices and labels; with torch, a small sample of real
+hangs."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from bench.hangs import judged
 from tests.corpus.hangs.__main__ import Forks, NoHang, make
 from tests.corpus.hangs.sampling import KINDS, Draw, draws
 
-TORCH = Path(os.environ.get("TORCH_PYTHON", "/nonexistent"))  # a Python that has torch, as the tests' own has not
+TORCH = Path(os.environ.get("TORCH_PYTHON", "/nonexistent"))  # a Python with torch, which the tests' own lacks
 SAMPLE = ("skip", "other-group", "killed", "stopped", "lock", "slow-save", "extra", "gil")
 
 

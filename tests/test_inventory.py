@@ -1,4 +1,5 @@
-"""The reader of libraries' messages: made packages and a made shared library in, templates with slots out."""
+"""Reading of libraries' messages, with packages and a shared library made for the test. The results are templates with
+slots."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def wheel(folder: Path, version: str, **modules: str) -> Path:
 
 
 def read(source: str) -> dict[str, tuple[str, str]]:
-    """-> function and kind by template."""
+    """Returns (function, kind) by template."""
     found = python_messages(parsed(textwrap.dedent(source)), "tinynet.network")
     return {each.template: (each.function, each.kind) for each in found}
 
@@ -169,7 +170,8 @@ CALL = b"\xe8\x00\x00\x00\x00"
 
 
 def shared_library(calls: list[list[tuple[str, str] | bytes]]) -> bytes:
-    """-> an ELF file with code that sets registers to texts and calls: each step is (register, text) or plain code."""
+    """Returns an ELF file with code that puts texts in registers and makes calls. Each step is (register, text) or
+    plain code."""
     code, strings, base, read_only = b"", b"", 0x1000, 0x8000
     for call in calls:
         for step in call:

@@ -1,7 +1,7 @@
-"""deploy/kubernetes-jobs, kubeflow, argo, skypilot: what each scheduler does with the exit status that tells a decision.
+"""deploy/kubernetes-jobs, kubeflow, argo, skypilot: what each scheduler does with the exit status of a decision.
 
-Built-in kinds are held to Kubernetes' schemas. Of other kinds, the fields that the recipes use are listed here as their
-types have them, with the version that they were read in: a field that is misspelled is dropped without a word.
+Built-in kinds are checked with Kubernetes' schemas. For other kinds, the fields used are listed here with their types
+and the version they were read from, because schedulers ignore misspelled fields without a message.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STATUSES = {
 }
 ENDS = (STATUSES["stop"], STATUSES["wait"])
 RESTARTS = tuple(status for action, status in STATUSES.items() if action.startswith("restart"))
-OWN = (1, 2, 3, 139)  # of a command, in a dry run or without an answer
+OWN = (1, 2, 3, 139)  # exit codes of a command, without a decision or in a dry run
 
 
 def read(name: str) -> dict[str, Any]:
@@ -36,7 +36,7 @@ RUNTIME, TRAINJOB = read("kubeflow/runtime.yaml"), read("kubeflow/trainjob.yaml"
 PYTORCHJOB, WORKFLOW, SKY = read("kubeflow/pytorchjob.yaml"), read("argo/workflow.yaml"), read("skypilot/train.yaml")
 JOBSETS = {"jobset": JOBSET["spec"], "trainjob": RUNTIME["spec"]["template"]["spec"]}
 
-# Fields by kind and path, as the types have them. `*` is any name, `{}` a built-in type that has a schema of its own.
+# Fields by kind and path. `*` is any name; `{}` is a built-in type with its own schema.
 JOBSET_FIELDS: dict[str, Any] = {  # jobset.x-k8s.io/v1alpha2, as in Kubeflow Trainer v2.3
     "failurePolicy": {"maxRestarts": int, "rules": {"name": str, "action": str, "onJobFailureReasons": str}},
     "replicatedJobs": {"name": str, "template": {}},
@@ -75,7 +75,7 @@ FIELDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 def misfits(given: Any, fields: Any, path: str = "") -> list[str]:
-    """-> the paths that are not among the fields."""
+    """Returns the paths that are not among the known fields."""
     if isinstance(given, list):
         return [found for one in given for found in misfits(one, fields, path)]
     if not isinstance(fields, dict):
@@ -94,7 +94,7 @@ def test_a_recipe_uses_only_fields_that_its_kind_has(kind: str, given: dict[str,
 
 
 def jobs() -> dict[str, dict[str, Any]]:
-    """-> the Job, and those that the JobSet controller makes of the JobSets."""
+    """Returns the Job, and the Jobs that the JobSet controller makes from the JobSets."""
     return {
         "job": JOB,
         **{
@@ -111,7 +111,7 @@ def jobs() -> dict[str, dict[str, Any]]:
 
 
 def containers() -> dict[str, dict[str, Any]]:
-    """-> of each recipe of Kubernetes, the container that trains."""
+    """Returns the training container of each Kubernetes recipe."""
     found = {name: job["spec"]["template"] for name, job in jobs().items()}
     found |= {kind: spec["template"] for kind, spec in PYTORCHJOB["spec"]["pytorchReplicaSpecs"].items()}
     made = {name: template["spec"]["containers"][0] for name, template in found.items()}
@@ -122,7 +122,7 @@ def containers() -> dict[str, dict[str, Any]]:
 def test_every_job_fits_its_schema(name: str) -> None:
     job = jobs()[name]
     kubernetes_validate.validate(job, kubernetes_validate.latest_version(), strict=True)
-    assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never"  # else Kubernetes refuses the policy
+    assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never"  # otherwise Kubernetes rejects the policy
     names = [container["name"] for container in job["spec"]["template"]["spec"]["containers"]]
     for rule in job["spec"]["podFailurePolicy"]["rules"]:
         assert rule.get("onExitCodes", {}).get("containerName", names[0]) in names
@@ -136,7 +136,7 @@ def test_every_container_fits_its_schema(name: str) -> None:
 
 
 def pod_failure(job: dict[str, Any], status: int | None) -> str:
-    """-> what a Job does with a pod that ends so: the action of the first rule that fits, else Count."""
+    """Returns what a Job does with a pod of this exit status: the action of the first matching rule, or else Count."""
     for rule in job["spec"]["podFailurePolicy"]["rules"]:
         codes = rule.get("onExitCodes")
         if codes and (status in codes["values"]) == (codes["operator"] == "In"):
@@ -145,7 +145,7 @@ def pod_failure(job: dict[str, Any], status: int | None) -> str:
 
 
 def jobset_failure(name: str, status: int | None) -> str:
-    """-> what a JobSet does then: RestartJobSet where no rule fits."""
+    """Returns what a JobSet does: the action of the first matching rule, or else RestartJobSet."""
     job = jobs()[name]
     assert job["spec"]["backoffLimit"] == 0
     reason = "PodFailurePolicy" if pod_failure(job, status) == "FailJob" else "BackoffLimitExceeded"
@@ -157,13 +157,13 @@ def jobset_failure(name: str, status: int | None) -> str:
 
 
 def pytorchjob_failure(status: int) -> str:
-    """-> what the Training Operator does with `restartPolicy: ExitCode`."""
+    """Returns what the Training Operator does with `restartPolicy: ExitCode`."""
     assert {one["restartPolicy"] for one in PYTORCHJOB["spec"]["pytorchReplicaSpecs"].values()} == {"ExitCode"}
     return "restart" if status >= 128 else "fail"
 
 
 def argo_retries(status: int | None) -> bool:
-    """-> what the expression says; the step is not tried again where it is false."""
+    """Returns the value of the retry expression; if false, Argo does not retry the step."""
     found = re.fullmatch(r"!\(asInt\(lastRetry\.exitCode\) in \[([\d, ]+)\]\)", strategy()["expression"])
     assert found is not None
     return status not in {int(code) for code in found[1].split(",")}
@@ -190,7 +190,7 @@ def test_a_pytorchjob_is_started_again_where_that_is_decided() -> None:
     for name in ("Master", "Worker"):
         found = re.search(r"--restart-status (\d+) -- ", containers()[name]["args"][0])
         assert found is not None
-        assert containers()[name]["name"] == "pytorch"  # else the operator does not see its exit status
+        assert containers()[name]["name"] == "pytorch"  # otherwise the operator does not see its exit status
         ending = Ending(True, True, int(found[1]))
         ends = {action: ending.status(Answers([], [{"action": action, "mode": "enforce"}])) for action in STATUSES}
         assert {action: pytorchjob_failure(status or 0) for action, status in ends.items()} == {
@@ -200,7 +200,7 @@ def test_a_pytorchjob_is_started_again_where_that_is_decided() -> None:
 
 def test_an_argo_step_is_tried_again_where_that_is_decided() -> None:
     assert [argo_retries(status) for status in ENDS] == [False, False]
-    assert all(argo_retries(status) for status in (*RESTARTS, *OWN, -1))  # -1: Argo knows no status
+    assert all(argo_retries(status) for status in (*RESTARTS, *OWN, -1))  # -1: the status is unknown to Argo
     names = {template["name"] for template in WORKFLOW["spec"]["templates"]}
     assert {WORKFLOW["spec"]["entrypoint"], WORKFLOW["spec"]["onExit"]} <= names
     assert "{{retries}}" in {one.get("value") for one in containers()["argo"]["env"]}
@@ -208,7 +208,7 @@ def test_an_argo_step_is_tried_again_where_that_is_decided() -> None:
 
 def test_skypilot_recovers_a_job_where_that_is_decided() -> None:
     recovery = SKY["resources"]["job_recovery"]
-    assert recovery["max_restarts_on_errors"] == 0  # counts for all other statuses
+    assert recovery["max_restarts_on_errors"] == 0  # the limit for all other exit statuses
     assert set(recovery["recover_on_exit_codes"]) == set(RESTARTS)
     assert "client.py run --decide --exit-code -- " in SKY["run"]
     assert "$TORCHTRIAGE_URL/client.py" in SKY["setup"]
@@ -219,7 +219,7 @@ def test_skypilot_recovers_a_job_where_that_is_decided() -> None:
 def test_the_client_ends_with_the_decision(name: str) -> None:
     container = containers()[name]
     assert " /tmp/client.py run --decide --exit-code " in container["args"][0]
-    assert " && exec python3 " in container["args"][0]  # signals reach it
+    assert " && exec python3 " in container["args"][0]  # so that signals reach it
     assert {one["name"] for one in container["env"]} >= {"TORCHTRIAGE_URL", "TORCHTRIAGE_TOKEN"}
 
 

@@ -1,4 +1,4 @@
-"""Knowledge lives in YAML: no entry's id, and nothing of the vocabulary, stands as a string in the package."""
+"""Knowledge lives in YAML: no Python string of the package is an entry's id or a word of the vocabulary."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import torchtriage
 from tests.built_in import built_in_knowledge
 
 PACKAGE = Path(torchtriage.__file__).parent
-SHORTEST = 8  # characters of what means something by itself; `main`, `run` and other plain words are anybody's
+SHORTEST = 8  # minimum length of a string that is checked; short ones such as `main` are ordinary words
 
 
 def strings(tree: ast.AST) -> Iterator[str]:
-    """Yields the strings of a module that are no docstrings."""
+    """Yields the strings of a module except docstrings."""
     described = {
         node.body[0].value
         for node in ast.walk(tree)
@@ -31,7 +31,7 @@ def strings(tree: ast.AST) -> Iterator[str]:
 
 
 def alternatives(regex: str) -> Iterator[str]:
-    """Yields a string and, as it may be a regex, what stands between its outermost bars."""
+    """Yields a string and, because it may be a regex, its top-level alternatives."""
     yield regex
     begun, depth, in_set, at = 0, 0, False, 0
     while at < len(regex):
@@ -51,7 +51,7 @@ def alternatives(regex: str) -> Iterator[str]:
 
 @functools.cache
 def known() -> frozenset[str]:
-    """-> the entries' ids, and what the vocabulary lists."""
+    """Returns the ids of entries, and the words and patterns of the vocabulary."""
     knowledge = built_in_knowledge()
     lists = knowledge.vocabulary.lists.values()
     told = {word for each in lists for word in each.words}
@@ -60,7 +60,7 @@ def known() -> frozenset[str]:
 
 
 def found(source: str) -> set[str]:
-    """-> what a module's strings hold of the knowledge base."""
+    """Returns the strings of a module that belong to the knowledge base."""
     told = {part for text in strings(ast.parse(source)) for part in alternatives(text.removeprefix("(?i)"))}
     return told & known()
 

@@ -1,4 +1,4 @@
-"""Patterns that are compiled at their first use behave as compiled ones, and nothing is compiled before."""
+"""Patterns that are compiled at their first use. They behave like compiled ones."""
 
 from __future__ import annotations
 

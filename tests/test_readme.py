@@ -1,4 +1,4 @@
-"""The commands that the READMEs show: each is run as it stands, in a folder that has the files it names."""
+"""Runs each command of the READMEs as written, in a folder with the files that it names."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_process import command
 from tests.logs import steps, text, traceback
-from tests.running import command
 
 ROOT = Path(__file__).resolve().parents[1]
 READMES = ("README.md", "README.zh.md")
@@ -24,7 +24,7 @@ GOOD = text(steps(range(2)), "Training finished")
 
 
 def shown(readme: str, beginning: str) -> list[str]:
-    """-> the commands in a README's blocks of code that begin so, without their comments."""
+    """Returns the commands in a README's code blocks that begin with `beginning`, without comments."""
     blocks = re.findall(r"^```\n(.*?)^```$", (ROOT / readme).read_text("utf-8"), re.DOTALL | re.MULTILINE)
     lines = [line for block in blocks for line in block.splitlines() if line.startswith(beginning)]
     return [re.sub(r"\s+# .*", "", line) for line in lines]
@@ -35,7 +35,7 @@ COMMANDS = sorted({line for readme in READMES for line in shown(readme, ".venv/b
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """With the files and the program that the commands name."""
+    """Returns a folder with the files and programs that the commands name."""
     (tmp_path / "slurm-4711.out").write_bytes(OUT_OF_MEMORY)
     (tmp_path / "slurm-4702.out").write_bytes(GOOD)
     (tmp_path / "logs").mkdir()

@@ -1,4 +1,4 @@
-"""Rules about the repository itself that no linter knows."""
+"""Rules of this repository that no linter checks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def test_what_takes_longest_begins_first(request: pytest.FixtureRequest) -> None
     together = re.search(r"^TOGETHER := .*", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert together
     assert "--no-loadscope-reorder" in together[0]
-    assert all("$(TOGETHER)" in target for target in targets)  # else modules with the most tests begin
+    # Otherwise pytest-xdist starts with the modules that have most tests.
+    assert all("$(TOGETHER)" in target for target in targets)
 
 
 def test_every_mutant_changes_one_line_that_is_there() -> None:
@@ -34,7 +35,7 @@ def test_every_mutant_changes_one_line_that_is_there() -> None:
 
 
 def test_code_that_catches_every_exception_says_why() -> None:
-    """One that is raised again is not swallowed, so it needs no reason."""
+    """Exceptions that are raised again need no reason."""
     blind = re.compile(r"^\s*except( \(?(Base)?Exception\b|:).*", re.MULTILINE)
     places = [found[0] for path in SOURCES for found in blind.finditer(path.read_text())]
     assert not [line for line in places if "BaseException" not in line and not re.search(r"#.* \w+ \w+", line)]

@@ -1,4 +1,4 @@
-"""What is known of the packages that are shipped: the SBOM, and what the audit makes of advisories."""
+"""Supply-chain data of the shipped packages: the SBOM, and the audit of advisories."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_sbom_fits_its_schema_and_holds_the_whole_lock(name: str) -> None:
     assert listed == set(re.findall(r"^([a-z0-9-]+)(?:\[[a-z,]+\])?==(\S+)", lock, re.MULTILINE))
     assert sum(len(one["hashes"]) for one in made["components"]) == lock.count("--hash=sha256:")
     needed = {ref for each in made["dependencies"] for ref in each["dependsOn"]}
-    assert needed == {one["bom-ref"] for one in made["components"]}  # somebody asks for each
+    assert needed == {one["bom-ref"] for one in made["components"]}  # each component is needed by another
     assert document(lock) == made
 
 

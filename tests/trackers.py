@@ -1,4 +1,4 @@
-"""GitHub and Jira of our own on loopback: they refuse what those refuse, and keep issues, comments and states."""
+"""Fake GitHub and Jira on loopback. They reject what the real ones reject, and keep issues, comments and states."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tests.http_server import Asked, Told, serving
 
-REPO, GITHUB_TOKEN = "acme/train", "ghp-of-a-test"  # no secrets: made up for tests
+REPO, GITHUB_TOKEN = "acme/train", "ghp-of-a-test"  # not secrets: made up for tests
 PROJECT, JIRA_USER, JIRA_TOKEN = "ML", "bot@example.org", "api-token-of-a-test"
 
 
@@ -29,8 +29,8 @@ class Issue:
 
 @dataclass
 class Tracker:
-    """`lost`: so many further calls that write are done, and not answered. `limited`: so many further calls are too
-    many. `indexed` is whether the search knows new issues already."""
+    """`lost`: this many next writes are done but not answered. `limited`: this many next calls are rate-limited.
+    `indexed`: whether the search finds new issues already."""
 
     url: str = ""
     issues: dict[str, Issue] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class FakeGitHub(Tracker):
 
 @dataclass
 class FakeJira(Tracker):
-    """`cloud`: it has the search of Jira Cloud, else that of Data Center. `workflow`: the statuses and their
+    """`cloud`: has the search of Jira Cloud, else that of Data Center. `workflow`: the statuses and their
     categories."""
 
     cloud: bool = True

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import PATIENCE, until
+from tests.command_process import PATIENCE, until
 
 # As where what HIDDEN names is not installed.
 PROGRAM = (

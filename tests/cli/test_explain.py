@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.language_model import Model, claims, honest, model
 from tests.logs import steps, text, traceback
-from tests.model import Model, claims, honest, model
 from torchtriage.cli.main import main
 
 LOG = text(steps(range(2), count=3), traceback("DriftError: layer 7", [("/w/t.py", 3, "f", 'g("hf_abcdefghijklmnopqrstuvwxyzABCDEFGH")')]))  # fmt: skip

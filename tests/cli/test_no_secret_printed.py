@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.model import claims, model
+from tests.language_model import claims, model
 from tests.web.test_no_secret_leaves import LOGS, meanings, secret_of, telling
 from torchtriage.cli.main import main
 

@@ -1,7 +1,7 @@
 import pytest
 
+from tests.encoded_logs import ENVELOPES
 from tests.engine.test_streams import CULPRIT, HEALTHY, LOG, OUT_OF_MEMORY
-from tests.envelopes import ENVELOPES
 from tests.logs import text
 from torchtriage.engine import Engine
 from torchtriage.reading.sources import from_bytes

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.model import claims
+from tests.language_model import claims
 from torchtriage.answer.brief.brief import Brief
 from torchtriage.answer.model_claims import NoClaims, claims_of, question
 

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from tests.copies import COPIED, COPIED_NEWEST_FIRST
+from tests.copied_logs import COPIED, COPIED_NEWEST_FIRST
+from tests.log_wrappings import NEWEST_FIRST, WRAPPINGS, Wrapping
 from tests.logs import BANNER, NO_FAILURE, agent, report, steps, text, traceback
-from tests.surroundings import SURROUNDED
-from tests.wrappings import NEWEST_FIRST, WRAPPINGS, Wrapping
+from tests.surrounded_lines import SURROUNDED
 from torchtriage.engine import Engine
 from torchtriage.reading.sources import from_bytes
 

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.copies import COPIED
-from tests.envelopes import ENVELOPES
+from tests.copied_logs import COPIED
+from tests.encoded_logs import ENVELOPES
+from tests.log_wrappings import WRAPPINGS
 from tests.properties.pieces import HUGE, LINES, PREFIXES
 from tests.properties.test_invariance import corpus_log, fixed, logs
-from tests.surroundings import SURROUNDED
-from tests.wrappings import WRAPPINGS
+from tests.surrounded_lines import SURROUNDED
 from torchtriage.domain.verdict import Outcome
 from torchtriage.engine import Engine
 from torchtriage.errors import UnreadableLog

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.envelopes import columns
+from tests.encoded_logs import columns
 from tests.logs import BANNER, agent, report, steps, traceback
 from torchtriage.reading.unwrap.rich_columns import in_columns, rejoin_columns
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests import hostile
+from tests import hostile_uploads
 from tests.services.logs import tar
 from torchtriage.errors import LogTooLarge, StorageUnavailable, UnreadableLog
 from torchtriage.reading import unpack as unpack_module
@@ -158,10 +158,10 @@ def test_a_bomb_ends_at_the_limit_in_little_memory(pack: Callable[[], bytes]) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", hostile.PACKED)
+@pytest.mark.parametrize("name", hostile_uploads.PACKED)
 def test_little_that_makes_much_work_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpack_module, "_MOST_FILES", 2500)
-    packed = hostile.PACKED[name]()
+    packed = hostile_uploads.PACKED[name]()
     came_out = 0
 
     def read() -> None:
@@ -181,7 +181,7 @@ def test_little_that_makes_much_work_is_refused(name: str, monkeypatch: pytest.M
 def test_what_is_thrown_away_counts() -> None:
     """Files of 9 MB in 200 archives, none of which is a log's."""
     with pytest.raises(LogTooLarge, match="limit of 10485760 bytes"):
-        unpacked(hostile.skipped_archives(), limit=10 << 20)
+        unpacked(hostile_uploads.skipped_archives(), limit=10 << 20)
 
 
 def test_a_log_that_says_the_same_again_and_again_is_taken() -> None:

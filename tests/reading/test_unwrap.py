@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wrappings import NEWEST_FIRST, WRAPPINGS, stamp
+from tests.log_wrappings import NEWEST_FIRST, WRAPPINGS, stamp
 from torchtriage.domain.line import Position
 from torchtriage.reading.blocks import blocks
 from torchtriage.reading.lines import lines

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.model import Model, claims, honest, model
+from tests.language_model import Model, claims, honest, model
 from tests.services.logs import OUT_OF_MEMORY, upload
 from torchtriage.domain.explanation import ExplanationState
 from torchtriage.domain.incident import Incident, Job

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests import postgres as servers
+from tests.command_process import PATIENCE, Running, Sender, command, states, until
 from tests.postgres import PostgresServer
-from tests.running import PATIENCE, Running, Sender, command, states, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 RECOVERY = 90  # seconds after an outage in which all that was acknowledged must be triaged

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from tests.running import until
+from tests.command_process import until
 from tests.services.logs import OUT_OF_MEMORY, upload
 from torchtriage.domain.incident import Job, State
 from torchtriage.services.accept import accept

@@ -18,9 +18,9 @@ import pytest
 
 from tests import http_server
 from tests import postgres as servers
+from tests.command_process import PATIENCE, ROOT, Sender, command, states, until
 from tests.http_server import Asked, Told
 from tests.postgres import PostgresServer
-from tests.running import PATIENCE, ROOT, Sender, command, states, until
 from tests.services.logs import OUT_OF_MEMORY, upload
 from torchtriage.domain.incident import Job
 from torchtriage.errors import StorageUnavailable

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from tests.conftest import serving
+from tests.language_model import claims, model
 from tests.logs import PEER_CLOSED, WAITING, steps, text, traceback
-from tests.model import claims, model
 from tests.web.test_browser import COPIED, objections
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.model import Model, claims, model
+from tests.language_model import Model, claims, model
 from torchtriage.services import outbox
 from torchtriage.services.service import Service
 from torchtriage.settings import Settings

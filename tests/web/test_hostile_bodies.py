@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from tests import hostile
-from tests.served import INCIDENTS, Served, serving
+from tests import hostile_uploads
+from tests.serve_process import INCIDENTS, Served, serving
 from torchtriage.settings import Settings
 from torchtriage.web.api import request_spool
 from torchtriage.web.app import create_app
@@ -34,8 +34,8 @@ FORM = {"Content-Type": "multipart/form-data; boundary=x"}
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mixed", "secrets"])
 def test_small_logs_are_taken_within_a_second_while_hostile_ones_come(kind: str, tmp_path: Path) -> None:
-    made = hostile.DENSE if kind == "secrets" else hostile.PACKED | hostile.FORMS
-    bodies = [(make(), FORM if name in hostile.FORMS else {}) for name, make in made.items()]
+    made = hostile_uploads.DENSE if kind == "secrets" else hostile_uploads.PACKED | hostile_uploads.FORMS
+    bodies = [(make(), FORM if name in hostile_uploads.FORMS else {}) for name, make in made.items()]
     tried = []
     for attempt in range(ATTEMPTS):
         longest, limit = under_attack(bodies, tmp_path / str(attempt))
@@ -153,7 +153,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
 @pytest.mark.slow
 def test_what_is_cut_by_the_stop_is_to_be_sent_again(tmp_path: Path) -> None:
     """An upload that is not whole, and eight that take long to work on: they do not hold up the stop."""
-    body = hostile.DENSE["nothing but secrets"]()
+    body = hostile_uploads.DENSE["nothing but secrets"]()
     with serving(tmp_path) as served, ExitStack() as stack:
         sender = stack.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=120))
         others = [http.client.HTTPConnection("127.0.0.1", served.port, timeout=120) for _ in range(8)]

@@ -33,8 +33,8 @@ from tests.corpus.kit.launchers import LAUNCHERS
 from tests.corpus.kit.sampling import Draw, JobFault, draws, held_back
 from tests.corpus.make import Failed, environment, free_port, neutral, send, start, stop, torch_of
 from tests.corpus.recorder import Recorder
+from tests.log_wrappings import WRAPPINGS
 from tests.slurm.cluster import Cluster, missing
-from tests.wrappings import WRAPPINGS
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]

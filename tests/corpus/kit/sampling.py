@@ -11,7 +11,7 @@ from typing import Any
 from tests.corpus.cases import SUCCESS
 from tests.corpus.kit.launch_faults import LAUNCH_FAULTS, LaunchFault
 from tests.corpus.kit.launchers import LAUNCHERS
-from tests.wrappings import WRAPPINGS
+from tests.log_wrappings import WRAPPINGS
 
 # How people hand over a log; the plain one most often.
 FORMS = (

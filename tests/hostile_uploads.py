@@ -1,4 +1,4 @@
-"""Small bodies that make much work, by name; for tests of what is done about them."""
+"""Small uploads that cause much work, by name, for tests of the limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Made = Callable[[], bytes]
 
 
 def sparse_gnu() -> bytes:
-    """One file of 2 GiB that is all hole, as GNU tar wrote them first."""
+    """One file of 2 GiB that is all hole, in GNU tar's old sparse format."""
     member = tarfile.TarInfo("a.log")
     member.type = tarfile.GNUTYPE_SPARSE
     header = bytearray(member.tobuf(tarfile.GNU_FORMAT))
@@ -62,7 +62,7 @@ def empty_members(count: int, kind: bytes) -> bytes:
 
 
 def unread_members() -> bytes:
-    """Of a kind that nobody reads, with a body that is thrown away."""
+    """A member of a type that is not read, with a large body that is skipped."""
     member = tarfile.TarInfo("a")
     member.size = 100 * MB
     member.type = tarfile.FIFOTYPE
@@ -70,13 +70,13 @@ def unread_members() -> bytes:
 
 
 def skipped_archives() -> bytes:
-    """Each within the limits, all together not, and none of it the log's."""
+    """Archives that are each within the limits but exceed them together. None is part of the log."""
     inside = gzip.compress(tarfile.TarInfo("a.log").tobuf() + bytes(9 * MB))
     return tarred([(f"{number}.tar.gz", inside) for number in range(200)], mode="w")
 
 
 def overlapping_zip(count: int) -> bytes:
-    """Its list names the same 10 MB again and again."""
+    """A zip whose directory names the same 10 MB many times."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.log", b"x" * (10 * MB))

@@ -1,4 +1,4 @@
-"""`torchtriage serve` in a process of its own, as it runs for people; small means of asking it."""
+"""Runs `torchtriage serve` in a separate process, as people do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Served:
     process: subprocess.Popen[str]
 
     def ask(self, body: bytes, headers: dict[str, str] | None = None, seconds: float = 120) -> tuple[int, bytes]:
-        """Posts a log -> status and body of the answer."""
+        """Posts a log. Returns status and body of the answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
         try:
             connection.request("POST", INCIDENTS, body, headers or {})
@@ -32,14 +32,14 @@ class Served:
             connection.close()
 
     def most_memory(self) -> int:
-        """-> the most bytes that it has ever held, those of the triage's processes aside."""
+        """Returns the peak memory of the server process in bytes, without the triage processes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM:"))
 
 
 @contextmanager
 def serving(data: Path, settings: dict[str, str] | None = None) -> Iterator[Served]:
-    """The server, once it listens; it is stopped at the end."""
+    """Yields the server when it listens, and stops it at the end."""
     environment = os.environ | {"TRIAGE_DATA_DIR": str(data), "TRIAGE_LOG_LEVEL": "error"} | (settings or {})
     with (data / "errors.txt").open("w") as errors:
         process = subprocess.Popen(SERVE, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True)

@@ -1,5 +1,5 @@
-"""Logs that were copied whole: quoted as one text, broken between words, put on a page, with others' lines between; as
-`tests/wrappings.py` has it."""
+"""Logs that were copied as a whole: quoted as one text, broken between words, put on a page, or mixed with other lines.
+See log_wrappings."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.wrappings import Wrapped, Wrapping, by_line, millis, newest_first, stamp, table, when
+from tests.log_wrappings import Wrapped, Wrapping, by_line, millis, newest_first, stamp, table, when
 
 
 def _whole(form: Callable[[str], str]) -> Wrapping:
-    """-> a wrapping of the whole text into one line."""
+    """Returns a wrapping that writes the whole text as one line."""
     return lambda lines: (form("\n".join(lines)).encode(), [1] * len(lines))
 
 
@@ -23,7 +23,7 @@ def _listed(form: Callable[[list[str]], str]) -> Wrapping:
 
 
 def _filled(width: int, mark: str = "", hanging: str = "") -> Wrapping:
-    """-> a wrapping that breaks lines between words, as mails and editors do."""
+    """Returns a wrapping that breaks lines between words, as mail programs and editors do."""
 
     def wrap(lines: Sequence[str]) -> Wrapped:
         written: list[str] = []
@@ -41,7 +41,7 @@ def _filled(width: int, mark: str = "", hanging: str = "") -> Wrapping:
 
 
 def _between(header: Callable[[int], str], every: int) -> Wrapping:
-    """-> a wrapping that puts a line of another's before some."""
+    """Returns a wrapping that puts a foreign line before some of the lines."""
 
     def wrap(lines: Sequence[str]) -> Wrapped:
         written: list[str] = []
@@ -56,7 +56,7 @@ def _between(header: Callable[[int], str], every: int) -> Wrapping:
 
 
 def _inside(above: Sequence[str], form: Callable[[str], str], below: Sequence[str] = ()) -> Wrapping:
-    """-> a wrapping that puts a log in the middle of a document."""
+    """Returns a wrapping that puts a log in the middle of a document."""
 
     def wrap(lines: Sequence[str]) -> Wrapped:
         written = [*above, *map(form, lines), *below]

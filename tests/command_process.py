@@ -1,4 +1,4 @@
-"""`torchtriage` as people start it, in a process of its own, and senders that hand logs in to it."""
+"""Starts `torchtriage` in a separate process, as people do, and sends logs to it."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from tests.services.logs import OUT_OF_MEMORY
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 120  # seconds, for a busy machine
-ENDED = (0, -signal.SIGTERM)  # exit codes of a command that was asked to end
+ENDED = (0, -signal.SIGTERM)  # exit codes of a command that was told to stop
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A command under way: its process, the file that its messages go to, and the port that it listens on."""
+    """A running command: its process, the file with its messages, and its port."""
 
     process: subprocess.Popen[str]
     messages: Path
     port: int = 0
 
     def ask(self, method: str, path: str, body: bytes = b"", timeout: float = 20) -> tuple[int, Any]:
-        """-> status and what was answered; 0 and None where nobody answered in time."""
+        """Returns (status, answer), or (0, None) without an answer in time."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         try:
             connection.request(method, path, body)
@@ -50,7 +50,8 @@ class Running:
 
 @contextmanager
 def command(name: str, folder: Path, url: str = "", **more: str) -> Iterator[Running]:
-    """`torchtriage NAME` on a data folder and a database; it must end well when it is asked to, unless it has ended."""
+    """Runs `torchtriage NAME` with a data folder and a database inside the `with` block. Fails if it does not stop with
+    a good exit code when told to."""
     environment = os.environ | {"TRIAGE_DATA_DIR": str(folder), "TRIAGE_WORKERS": "0", "TRIAGE_LOG_LEVEL": "warning"}
     environment |= {"TRIAGE_DATABASE_URL": url} if url else {}
     line = [sys.executable, "-m", "torchtriage.cli.main", name, *(["--port", "0"] if name == "serve" else [])]
@@ -74,10 +75,10 @@ def command(name: str, folder: Path, url: str = "", **more: str) -> Iterator[Run
 
 
 class Sender:
-    """Hands in logs, each another, from a thread of its own, until it is stopped."""
+    """Sends logs, each different, from a thread until it is stopped."""
 
     def __init__(self, server: Running, pause: float = 0.1, name: str = "") -> None:
-        """`pause` is in seconds, between two logs."""
+        """`pause` is the number of seconds between two logs."""
         self.accepted: list[str] = []
         self.refused: set[int] = set()
         self._server, self._pause, self._name = server, pause, name
@@ -96,7 +97,7 @@ class Sender:
         self._thread.join()
 
     def more(self, count: int) -> None:
-        """Waits until so many more were accepted."""
+        """Waits until `count` more logs were accepted."""
         wanted = len(self.accepted) + count
         until(lambda: len(self.accepted) >= wanted)
 
@@ -113,13 +114,13 @@ class Sender:
 
 
 def states(url: str) -> dict[str, str]:
-    """-> the state of each incident on a Postgres."""
+    """Returns the state of each incident in a Postgres database."""
     with psycopg.connect(make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)) as asking:
         return {str(number): state for number, state in asking.execute("SELECT number, state FROM incidents")}
 
 
 def until(true: Callable[[], object], seconds: float = PATIENCE) -> None:
-    """Waits until it is true, so many seconds at most."""
+    """Waits until the condition is true, at most `seconds`."""
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""What people, editors and tools without a form of their own put around each line of a log; as `tests/wrappings.py` does."""
+"""Text that people, editors and other tools put around each line of a log. See log_wrappings."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from tests.wrappings import Wrapped, Wrapping, as_records, by_line, millis, stamp, when
+from tests.log_wrappings import Wrapped, Wrapping, as_records, by_line, millis, stamp, when
 
 
 def _cut_at(width: int, mark: str = "") -> Wrapping:
-    """-> a wrapping that cuts lines as a terminal does, and puts a mark before each piece."""
+    """Returns a wrapping that cuts lines as a terminal does, with a mark before each piece."""
 
     def wrap(lines: Sequence[str]) -> Wrapped:
         written: list[str] = []
@@ -29,7 +29,7 @@ def _clock(at: int, form: str) -> str:
 
 
 def _entries(entry: Callable[[int, str], str], place: int) -> Wrapping:
-    """-> a wrapping whose entries take several lines each; `place` is that of the message in one."""
+    """Returns a wrapping whose entries have several lines; `place` is the line of the message in an entry."""
 
     def wrap(lines: Sequence[str]) -> Wrapped:
         every = [entry(at, line) for at, line in enumerate(lines)]

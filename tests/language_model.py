@@ -1,4 +1,4 @@
-"""A language model on loopback, as OpenAI-compatible servers answer; what it says, and how, can be set."""
+"""A fake language model on loopback with an OpenAI-compatible API. Tests set its answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Claims = list[dict[str, Any]]
 
 @dataclass
 class Model:
-    """`says` makes the answer's text of the question; `status` and `body` stand in for the whole answer."""
+    """`says` makes the text of an answer from the question. `status` and `body` replace the whole answer."""
 
     url: str = ""
     says: Callable[[str], str] = lambda _: "{}"
@@ -38,7 +38,7 @@ class Model:
 
     @property
     def sent(self) -> str:
-        """All that it was told."""
+        """All text sent to the model."""
         return "".join(json.dumps(question, ensure_ascii=False) for _, question in self.asked)
 
 
@@ -58,6 +58,6 @@ def claims(*made: dict[str, Any]) -> str:
 
 
 def honest(brief: str) -> str:
-    """-> a claim that rests on the last line that the brief marks as evidence."""
+    """Returns a claim that cites the last line that the brief marks as evidence."""
     line, quote = re.findall(r"^> +(\d+) (.*)$", brief, re.MULTILINE)[-1]
     return claims({"says": "The line names the failure.", "file": None, "line": int(line), "quote": quote})

@@ -1,5 +1,4 @@
-"""Logs that were encoded for transport, set in columns or panes, or put into one form inside of another; as
-`tests/wrappings.py` has it."""
+"""Logs that were encoded for transport, shown in columns or panes, or put into two forms. See log_wrappings."""
 
 from __future__ import annotations
 
@@ -9,9 +8,9 @@ import json
 from collections.abc import Callable, Sequence
 from urllib.parse import quote, quote_plus
 
-from tests.copies import COPIED
-from tests.surroundings import SURROUNDED
-from tests.wrappings import WRAPPINGS, Wrapped, Wrapping, by_line, stamp, when
+from tests.copied_logs import COPIED
+from tests.log_wrappings import WRAPPINGS, Wrapped, Wrapping, by_line, stamp, when
+from tests.surrounded_lines import SURROUNDED
 
 
 def _encoded(form: Callable[[bytes], bytes]) -> Wrapping:
@@ -25,7 +24,7 @@ def _service(text: str) -> str:
 
 
 def _folded(line: str, room: int) -> list[str]:
-    """-> the pieces into which rich folds a line: between words, and within one that is longer than its column."""
+    """Returns the pieces into which rich folds a line: between words, or inside a word longer than the column."""
     pieces = [""]
     for at, word in enumerate(line.split(" ")):
         if at and len(pieces[-1]) + 1 + len(word) > room and pieces[-1].strip():
@@ -38,7 +37,7 @@ def _folded(line: str, room: int) -> list[str]:
 
 
 def columns(width: int, place: str) -> Wrapping:
-    """-> a wrapping into rich's columns: time, level, message, and the place in the code at the right edge."""
+    """Returns a wrapping into rich's columns: time, level, message, and the code location at the right edge."""
 
     def wrap(lines: Sequence[str]) -> Wrapped:
         written: list[str] = []
@@ -60,7 +59,7 @@ def columns(width: int, place: str) -> Wrapping:
 
 
 def _beside(width: int, left: bool) -> Wrapping:
-    """-> a wrapping into one of two panes; in the other one stands something else."""
+    """Returns a wrapping into one of two panes; the other pane has other text."""
     others = ("Every 2.0s: nvidia-smi", "", "|  0  NVIDIA H100    On   |", "|  N/A 34C  P0 70W / 700W |")
 
     def wrap(lines: Sequence[str]) -> Wrapped:
@@ -78,7 +77,7 @@ def _beside(width: int, left: bool) -> Wrapping:
 
 
 def nested(inner: Wrapping, outer: Wrapping) -> Wrapping:
-    """-> a wrapping of what another one wrote."""
+    """Returns a wrapping that applies `inner` and then `outer`."""
 
     def wrap(lines: Sequence[str]) -> Wrapped:
         content, below = inner(lines)

@@ -1,4 +1,5 @@
-"""The forms in which a log reaches us: lines of a log in, bytes of a file and each line's number in it out."""
+"""The forms in which logs arrive. A wrapping takes the lines of a log and returns the bytes of a file and each line's
+number in it."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def millis(at: int) -> int:
 
 
 def by_line(form: Callable[[int, str], str], end: str = "\n") -> Wrapping:
-    """-> a wrapping that writes one line for each."""
+    """Returns a wrapping that writes one line for each line."""
 
     def wrap(lines: Sequence[str]) -> Wrapped:
         return "".join(form(at, line) + end for at, line in enumerate(lines)).encode(), list(range(1, len(lines) + 1))
@@ -36,7 +37,7 @@ def by_line(form: Callable[[int, str], str], end: str = "\n") -> Wrapping:
 
 
 def as_records(form: Callable[[int, str], Any]) -> Wrapping:
-    """-> a wrapping that writes one JSON object a line for each."""
+    """Returns a wrapping that writes one JSON object per line."""
     return by_line(lambda at, line: json.dumps(form(at, line)))
 
 
@@ -48,7 +49,7 @@ def recoded(encoding: str, mark: bytes = b"") -> Wrapping:
 
 
 def document(form: Callable[[list[Any]], Any], record: Callable[[int, str], Any], indent: int | None = 4) -> Wrapping:
-    """-> a wrapping that writes one JSON document; indented, each message stands on a line of its own."""
+    """Returns a wrapping that writes one JSON document. If indented, each message has its own line."""
 
     def wrap(lines: Sequence[str]) -> Wrapped:
         text = json.dumps(form([record(at, line) for at, line in enumerate(lines)]), indent=indent)
@@ -76,7 +77,7 @@ def table(header: Sequence[str], row: Callable[[int, str], Sequence[str]]) -> Wr
 
 
 def newest_first(wrapping: Wrapping) -> Wrapping:
-    """-> the same wrapping with the last line first; times stay with their lines."""
+    """Returns the wrapping with the last line first; each line keeps its time."""
 
     def wrap(lines: Sequence[str]) -> Wrapped:
         content, numbers = wrapping([f"{at:06d}\x1f{line}" for at, line in enumerate(lines)][::-1])
