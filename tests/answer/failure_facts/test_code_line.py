@@ -242,3 +242,21 @@ def test_the_variables_that_a_line_works_with(engine: Engine, code: str, names: 
     log = f'step 1 loss 0.5\nTraceback (most recent call last):\n  File "/job/train.py", line 9, in main\n    {code}\nRuntimeError: odd\n'
     found = {fact.name: fact.value for fact in engine.triage(from_bytes(log.encode())).facts}
     assert found.get("code_names") == names
+
+
+def test_the_only_argument_of_the_caller_is_shown_if_it_writes_a_path_out(engine: Engine) -> None:
+    text = """Traceback (most recent call last):
+  File "/job/solver.py", line 69, in fit
+    self.load_state(str(self.output_dir / "best_stage1.pth"))
+  File "/job/base.py", line 244, in load_state
+    state = torch.load(path, map_location="cpu")
+  File "/opt/venv/lib/python3.10/site-packages/torch/serialization.py", line 1262, in _legacy_load
+    magic_number = pickle_module.load(f, **pickle_load_args)
+EOFError: Ran out of input
+"""
+    told = engine.triage(from_bytes(text.encode())).answer
+    assert told is not None
+    assert (
+        '`path` came in from /job/solver.py:69: `self.load_state(str(self.output_dir / "best_stage1.pth"))`'
+        in told.says
+    )

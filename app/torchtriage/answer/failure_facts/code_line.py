@@ -19,6 +19,7 @@ Found = dict[str, str | None]
 Rule = Callable[[Statement, re.Match[str]], Found]
 _NONE: frozenset[str] = frozenset()
 FILE_FUNCTIONS = "file-functions"  # the list of the vocabulary: names of functions that a file's path is passed to
+_FILE_NAME = lazy_regex(r"/|\w\.[A-Za-z]\w{1,11}$")
 _RAISE = lazy_regex(r"raise\b|self\._(?:format_and_)?raise|$")
 _Names = ast.Tuple | ast.List  # what an unpacking fills
 _OF_LIBRARY = ("operand", "collection", "index", "condition", "target", "source")
@@ -109,7 +110,22 @@ def _passed(own: list[Frame]) -> str | None:
         for each in (*one.args, *(word.value for word in one.keywords))
         if isinstance(each, ast.Name)
     }
-    return next((each.id for each in line.all(ast.Name) if each.id in given), None)
+    named = next((each.id for each in line.all(ast.Name) if each.id in given), None)
+    return named or (_only_argument(line) if len(calls) == 1 and _is_one_path(calls[0]) else None)
+
+
+def _is_one_path(call: ast.Call) -> bool:
+    """Returns whether a call has one argument, in which a file's name or a path is written out."""
+    if len(call.args) != 1 or call.keywords:
+        return False
+    texts = (each.value for each in ast.walk(call.args[0]) if isinstance(each, ast.Constant))
+    return any(isinstance(text, str) and _FILE_NAME.search(text) for text in texts)
+
+
+def _only_argument(line: Statement) -> str | None:
+    """Returns the variable that is the first argument of the line's first call that has one."""
+    firsts = (each.args[0] for each in line.all(ast.Call) if each.args)
+    return next((first.id for first in firsts if isinstance(first, ast.Name)), None)
 
 
 def _operands(frame: Frame, kind: str, message: str, openers: frozenset[str]) -> Found:
