@@ -1,1 +1,1 @@
-"""Reading a run's log: sources, blocks of bytes, the scan, windows around hits, lines without their prefixes."""
+"""Reads the log of a run: sources, blocks of bytes, the scan, windows around hits, and lines without their prefixes."""

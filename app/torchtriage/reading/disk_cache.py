@@ -1,7 +1,7 @@
-"""Files of the user's cache folder: written whole, and read only where nobody else can have written them.
+"""Files in the user's cache folder. They are written atomically, and read only if nobody else can have written them.
 
-What lies there is loaded as code would be: pickles, compiled patterns. A root whose HOME is still another user's must
-not run what that user put there, so a folder or file of others is as if it were not there.
+Their content is loaded like code: pickles and compiled patterns. If root runs with the HOME of another user, it must
+not run that user's files. So a file or folder of another user is treated as missing.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_MOST_KEPT = 18  # files of one kind: those that were used last
+_MOST_KEPT = 18  # number of files of one kind that are kept, the last used ones
 
 
 def read(path: Path) -> bytes:
-    """-> what was kept at `path`. Raises OSError where nothing was, or where others may write it."""
+    """Returns the content of a file in the cache. Raises OSError if it does not exist or others may write it."""
     with _own_folder(path.parent) as folder:
         handle = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
         with open(handle, "rb") as file:
             _refuse_others(handle, path)
-            with suppress(OSError):  # of a folder that is only read
-                os.utime(handle)  # so that what is used stays, however much is written beside it
+            with suppress(OSError):  # the folder may be read-only
+                os.utime(handle)  # marks the file as used, so that it is kept
             return file.read()
 
 
 def keep(path: Path, content: bytes) -> None:
-    """Writes a file of the cache whole or not at all; parallel starts may write the same one.
+    """Writes a file of the cache atomically, because several processes may write the same file when they start.
 
-    Where it can't be written, or others may write there, nothing is: it works as well, only slower to start.
+    If the folder cannot be written, or others may write there, does nothing. Then the next start is slower.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -42,7 +42,7 @@ def keep(path: Path, content: bytes) -> None:
 
 @contextmanager
 def _own_folder(path: Path) -> Iterator[int]:
-    """Gives the folder as a descriptor, so that what was looked at is what is used."""
+    """Opens the folder as a descriptor, so that the folder that was checked is the one that is used."""
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         _refuse_others(folder, path)
@@ -70,7 +70,7 @@ def _write(folder: int, name: str, content: bytes) -> None:
 
 
 def _forget_old(folder: int, kind: str) -> None:
-    """Removes what older knowledge and versions left in the cache; of each kind, those that were used last stay."""
+    """Removes files of older knowledge and versions from the cache. Keeps the last used files of each kind."""
     same_kind = [name for name in os.listdir(folder) if name.startswith(f"{kind}-")]
     last_used = sorted(same_kind, key=lambda name: os.stat(name, dir_fd=folder).st_mtime, reverse=True)
     for name in last_used[_MOST_KEPT:]:

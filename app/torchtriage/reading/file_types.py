@@ -1,4 +1,5 @@
-"""Recognizes what a file is by its first bytes: a log, or evidence such as a dump, stacks or the report of a tool."""
+"""Recognizes the form of a file by its first bytes: a log, or evidence such as a dump, stacks or the report of a
+tool."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import NamedTuple
 
 from torchtriage.lazy_regex import lazy_regex
 
-HEAD = 64 << 10  # bytes of a file that are looked at
+HEAD = 64 << 10  # bytes of a file that are checked
 _DUMP_WORDS = (b'"entries"', b'"pg_config"', b'"pg_status"', b'"profiling_name"', b'"process_group"', b'"seq_id"')
 _FEWEST_WORDS = 2
 # Process 4711: /usr/bin/python train.py --fsdp / Python v3.11.7 (/usr/bin/python3.11)
@@ -59,21 +60,21 @@ _ERROR_FILE = lazy_regex(rb'\s*\{"message": \{"(?:message|extraInfo)": ')
 
 
 class FileForm(StrEnum):
-    """What the engine takes a file for; the verdict's `sources` name it so."""
+    """The form of a file, as named in the `sources` of a verdict."""
 
     LOG = "log"
     FLIGHT_RECORDER = "flight recorder"  # PyTorch's dump of one rank, as JSON
-    PY_SPY = "py-spy"  # the stacks of one process, as text or JSON
-    FAULTHANDLER = "faulthandler"  # the same by Python's own module; a log can begin so, too
-    RANK_STACKS = "stacks of ranks"  # what the debug server of torch.distributed writes, of faulthandler or py-spy
-    FR_TRACE = "torchfrtrace"  # what it, or the debug server, found in the dumps of all ranks
+    PY_SPY = "py-spy"  # stacks of one process, as text or JSON
+    FAULTHANDLER = "faulthandler"  # stacks from Python's own module; a log can begin with them too
+    RANK_STACKS = "stacks of ranks"  # written by the debug server of torch.distributed, from faulthandler or py-spy
+    FR_TRACE = "torchfrtrace"  # its findings, or those of the debug server, in the dumps of all ranks
     NCCL_RAS = "NCCL RAS report"
     ERROR_FILE = "torchelastic error file"
-    NCCL_DIAGNOSTICS = "NCCL diagnostics"  # what NCCL's RAS service found on hosts and GPUs (2.32)
+    NCCL_DIAGNOSTICS = "NCCL diagnostics"  # findings of NCCL's RAS service about hosts and GPUs (NCCL 2.32)
     NATIVE_STACKS = "gdb"  # also cuda-gdb
-    KERNEL_LOG = "kernel log"  # dmesg, or the kernel's lines of the journal, as text or JSON
+    KERNEL_LOG = "kernel log"  # dmesg, or the kernel's lines in the journal, as text or JSON
     NVIDIA_SMI = "nvidia-smi"  # its table, or `nvidia-smi -q`
-    BUG_REPORT = "NVIDIA bug report"  # what nvidia-bug-report.sh writes, or a piece of it
+    BUG_REPORT = "NVIDIA bug report"  # written by nvidia-bug-report.sh, or a part of it
     DCGM = "DCGM"  # `dcgmi health -c` or `dcgmi diag`, as text or JSON
     INFINIBAND = "InfiniBand"  # ibstat, ibstatus, ibdiagnet
     SLURM_JOB = "Slurm job record"  # sacct, `scontrol show job`
@@ -83,8 +84,9 @@ class FileForm(StrEnum):
 
 
 class _Report(NamedTuple):
-    """How the text of a tool is known: `begins` is found at its start, every line of it is one of `lines`, and
-    somewhere it `holds` this. What stands in a log, as many print nvidia-smi's table at their start, is none."""
+    """How the output of a tool is recognized: `begins` matches at its start, every line matches one of `lines`, and
+    `holds` matches somewhere. So a log is not recognized as a report if it only begins with one, such as nvidia-smi's
+    table."""
 
     form: FileForm
     begins: re.Pattern[bytes]
@@ -108,14 +110,14 @@ _KERNEL_LINE = (
     rb"|" + _HOST_AND + rb"kernel: "
 )  # fmt: skip
 KERNEL_LINE = lazy_regex(_KERNEL_LINE)
-# Who else writes into a host's system log and is no job. A job's own lines would make it a log.
+# Other writers of a host's system log, except jobs. A line of a job makes it a log.
 _DAEMON = (
     rb"(?:systemd(?:-\w{1,20}){0,3}|dockerd|containerd|kubelet|crond?|CRON|anacron|sshd(?:-session)?|slurmd|nvidia-\w{1,20}|nv-\w{1,20}"
     rb"|dbus-daemon|dbus-broker\S{0,20}|rsyslogd|NetworkManager|chronyd|ntpd|snapd|polkitd|auditd?|mcelog|rasdaemon|smartd"
     rb"|irqbalance|multipathd|lldpd|ipmi\w{1,12}|opensm|rpc\.\w{1,20}|automount|sssd\w{0,12}|sudo|su|logrotate)"
 )
 _FROM_DAEMON = lazy_regex(rb'"SYSLOG_IDENTIFIER"\s*:\s*"(?:kernel|' + _DAEMON + rb')"')
-# What a kernel speaks of in nearly every log of its own; a program can put the same time before its lines.
+# Topics of nearly every kernel log. Other programs can print the same kind of time before their lines.
 _OF_KERNEL = lazy_regex(
     rb"\b(?:NVRM|kernel|Linux version|systemd|audit|pci|pcieport|nvidia\w*|mlx5_core|nvme\w*|IPv6|EXT4-fs|XFS|oom-kill(?:er)?"
     rb"|Out of memory|Memory cgroup|cgroup|usb|docker0|overlayfs|mce|EDAC|AER|NFS|Lustre\w*)\b"
@@ -123,7 +125,7 @@ _OF_KERNEL = lazy_regex(
 _CELLS = rb"\s*$|[|+]"
 _REPORTS = (
     _Report(FileForm.KERNEL_LOG, KERNEL_LINE, lazy_regex(_KERNEL_LINE + rb"|-- \S|\s|$"), _OF_KERNEL),
-    # May 01 09:05:01 gpu-7 systemd[1]: …, among them lines of the kernel, as in /var/log/messages
+    # May 01 09:05:01 gpu-7 systemd[1]: …, mixed with lines of the kernel, as in /var/log/messages
     _Report(
         FileForm.KERNEL_LOG,
         lazy_regex(_HOST_AND + rb"(?:kernel|" + _DAEMON + rb"(?:\[\d{1,9}\])?): "),
@@ -251,7 +253,7 @@ REPORTS = frozenset(report.form for report in _REPORTS) | {FileForm.BUG_REPORT}
 
 
 def form_of(head: bytes) -> FileForm:
-    """-> the form of a file that begins with these bytes; all that is no evidence by itself is a log."""
+    """Returns the form of a file that begins with these bytes. Anything that is not evidence is a log."""
     begin = head[:HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
     if begin[:1] == b"{" or (begin[:1] == b"[" and begin[1:].lstrip()[:1] in (b"{", b"[", b"]")):
         return _form_of_json(begin)
@@ -267,17 +269,17 @@ def form_of(head: bytes) -> FileForm:
         return FileForm.FAULTHANDLER
     if _BUG_REPORT.match(begin):
         return FileForm.BUG_REPORT
-    # Of what was cut behind its first bytes the last line is a part only.
+    # The last line may be cut, because only the first bytes were read.
     whole = _unix(begin if len(head) < HEAD else begin[: begin.rfind(b"\n") + 1])
     report = next((each for each in _REPORTS if each.begins.match(whole)), None)
     return report.form if report is not None and _is_all(report, whole) else FileForm.LOG
 
 
 def is_report(form: FileForm, content: bytes) -> bool:
-    """-> whether a text of which the beginning was taken for a report is one to its end, and no log that begins so."""
+    """Returns whether a text that begins like a report is one to its end, and not a log."""
     begin = _unix(content.removeprefix(b"\xef\xbb\xbf").lstrip())
     if begin[:1] == b"{":
-        return True  # its reader says so
+        return True  # its reader checks that
     return any(each.form is form and each.begins.match(begin) and _is_all(each, begin) for each in _REPORTS)
 
 

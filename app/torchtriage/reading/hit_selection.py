@@ -13,30 +13,35 @@ from torchtriage.reading.passing_lines import Who, most_of
 from torchtriage.reading.scan import Scanner
 from torchtriage.reading.traceback_dedup import KnownTracebacks
 
-MOST_HITS = 3000  # of one pattern in one file, in lines that are not similar
-MOST_SIMILAR = 1000  # lines that differ in nothing but numbers; the tail and ranks not read yet are read all the same
-MOST_MISSES = 20_000  # lines where the scan pointed at a pattern in vain, before the pattern is given up for this file
+MOST_HITS = 3000  # hits of one pattern in one file, in lines that are not similar
+MOST_SIMILAR = 1000  # lines that differ only in numbers; the tail and ranks not read yet are read anyway
+# lines that the scan proposes for a pattern that does not match, before the pattern is ignored in this file
+MOST_MISSES = 20_000
 MOST_SEEN = 100_000  # matches of one pattern, before it is ignored
-MOST_LATEST = 1_000_000  # the same of one in `latest`: 1024 ranks that report a thousand checkpoints
+MOST_LATEST = 1_000_000  # the same for one in `latest`: 1024 ranks that each report a thousand checkpoints
 MOST_ALL = 1 << 62
-MOST_ERRORS = 20_000  # lines that show a pattern in `errors` and are told, and then the last one of each PART
-MOST_IGNORED = 1_000_000  # matches; reporting them takes as long as making a scanner for the other patterns only
-PART = 64 << 10  # bytes of a block, of each of which the last line that shows each pattern in `latest` is told
-MOST_NEWEST = 4096  # lines of a block that show one and are looked at
-BRIEFLY = 50  # similar lines that are read with all that stands around them
+# lines that match a pattern in `errors` and are reported; after that, only the last one of each PART
+MOST_ERRORS = 20_000
+MOST_IGNORED = 1_000_000  # matches; reporting them takes as long as compiling a scanner for the other patterns only
+# bytes of a part of a block; for each pattern in `latest`, the last matching line of each part is reported
+PART = 64 << 10
+MOST_NEWEST = 4096  # matching lines of a block that are checked
+BRIEFLY = 50  # similar lines that are read with a full window around them
 LONGEST_SEARCHED = 64 << 10  # bytes of a line in which a pattern is searched
 _COMPARED = 160  # bytes of two lines that are compared
-_MOST_KNOWN = 1 << 16  # kinds of lines, and ranks that wrote them, which are remembered
+_MOST_KNOWN = 1 << 16  # kinds of lines, and ranks that wrote them, that are remembered
 _DIGITS = b"0123456789"
-# Letters of both kinds and not (?i), so that it begins with a literal.
+# Letters of both cases instead of (?i), so that the pattern begins with a literal.
 _RANK = lazy_regex(rb"[rR][aA][nN][kK][ =:_]?\d{1,6}\b")
 _LABEL = lazy_regex(rb"(?i)\s*\[?(?:default)?\d{1,6}\]?:")
 
 
 class Hit(NamedTuple):
-    """A line to read, from byte `start` to its line feed at `end`. `brief`: what is around it was read often enough.
+    """A line to read, from byte `start` to its line feed at `end`. `brief` is true if the lines around similar hits
+    were read often enough.
 
-    `wide`: a traceback or a table begins here; `frames_end`: where the frames of a known traceback end, else 0.
+    `wide` is true if a traceback or table begins here. `frames_end` is the end of the frames of a known traceback, else
+    0.
     """
 
     start: int
@@ -47,8 +52,8 @@ class Hit(NamedTuple):
 
 
 class Newest(NamedTuple):
-    """A line that shows a pattern in `latest`, from byte `start` to its line feed at `end`. `who` wrote it; `spread`: it
-    is the last one of its PART."""
+    """A line that matches a pattern in `latest`, from byte `start` to its line feed at `end`. `who` is its writer.
+    `spread` is true if it is the last such line of its PART."""
 
     start: int
     end: int
@@ -58,9 +63,10 @@ class Newest(NamedTuple):
 
 @dataclass(slots=True)
 class HitSelection:
-    """The hits of one file, block by block. `skipped` counts the lines that were skipped. A line that shows patterns
-    in `latest` alone is none; `newest` is where they are in the block: the last ones of each rank, and the last one of
-    each PART, in order. `error_lines` is where those are that show a pattern in `errors`, whatever else they show."""
+    """Selects the hits of one file, block by block. `skipped` counts the skipped lines. A line that matches only
+    patterns in `latest` is not a hit. `newest` has the places of such lines in the block: the last ones of each rank
+    and the last one of each PART, in order. `error_lines` has the places of lines that match a pattern in `errors`,
+    whatever else they match."""
 
     scanner: Scanner
     wide: frozenset[int]
@@ -82,10 +88,10 @@ class HitSelection:
     _tracebacks: KnownTracebacks = field(default_factory=KnownTracebacks)
 
     def select(self, block: bytes, kept: int = 0) -> Iterator[Hit]:
-        """Yields the lines of `block` to read, in order, each once; of those before the byte `kept`, which are read
-        anyway with what stands around them, only where something long begins."""
+        """Yields the lines of `block` to read, in order and each once. The lines before byte `kept` are read anyway
+        with their surroundings, so of these only the start of something long is yielded."""
         self.newest, self.error_lines = [], []
-        passed = 0  # up to here stand the frames of a known traceback
+        passed = 0  # the frames of a known traceback end here
         for start, end, indexes in self._lines(block, kept):
             if start < passed:
                 continue
@@ -101,8 +107,8 @@ class HitSelection:
                 yield Hit(start, end, wide, times >= BRIEFLY, passed)
 
     def _lines(self, block: bytes, kept: int) -> Iterator[tuple[int, int, list[int]]]:
-        """Yields (start, end, patterns) of each line that the scanner points at, before the byte `kept` only for what
-        opens something long; the ends it tells come in order."""
+        """Yields (start, end, patterns) for each line in which the scanner finds patterns, in order of the ends. Before
+        byte `kept`, only for patterns that begin something long."""
         start, end = 0, -1
         indexes: list[int] = []
         for index, place in self._scanned(block):
@@ -142,12 +148,12 @@ class HitSelection:
         return found
 
     def _most(self, index: int) -> int:
-        """-> how many matches of a pattern are taken."""
+        """Returns the limit on the matches of a pattern."""
         return MOST_ALL if index in self.errors else MOST_LATEST if index in self.latest else MOST_SEEN
 
     def _shown(self, indexes: list[int], line: bytes) -> int | None:
-        """-> the first pattern that is really in the line, of those that did not hit too often; what opens something
-        long comes first."""
+        """Returns the first pattern that really matches the line and is below its limit. Patterns that begin something
+        long come first."""
         same = hash(line)
         if same in self._unconfirmed:
             return None
@@ -177,15 +183,15 @@ class HitSelection:
 
 
 def _newest(block: bytes, found: list[tuple[int, int]]) -> list[Newest]:
-    """-> of the lines with these matches, which come in order of their ends, the last ones of each rank and the last one
-    of each PART, in order."""
+    """Returns, from lines with these matches (sorted by their ends), the last ones of each rank and the last one of
+    each PART, in order."""
     told: list[Newest] = []
     often: Counter[Who] = Counter()
     parts: set[tuple[int, int]] = set()
     start, looked = len(block) + 1, 0
     for index, place in reversed(found):
         if place > start:
-            continue  # a further match in the line below
+            continue  # another match in the line below
         end = block.find(b"\n", place - 1)
         start, end = block.rfind(b"\n", 0, place - 1) + 1, len(block) if end < 0 else end
         who = rank_spelled(block[start : min(end, start + _COMPARED)]), index
@@ -201,7 +207,7 @@ def _newest(block: bytes, found: list[tuple[int, int]]) -> list[Newest]:
 
 
 def _whole_lines(block: bytes, places: list[int]) -> list[tuple[int, int]]:
-    """-> start and line feed of each line with a match that ends at one of the places, which are in order."""
+    """Returns start and line feed of each line with a match that ends at one of `places`, which are sorted."""
     told: list[tuple[int, int]] = []
     end = -1
     for place in places:
@@ -213,6 +219,6 @@ def _whole_lines(block: bytes, places: list[int]) -> list[tuple[int, int]]:
 
 
 def rank_spelled(line: bytes) -> bytes | None:
-    """-> what the beginning of a line calls its rank, as it is spelled there."""
+    """Returns the rank at the beginning of a line, as printed there, or None."""
     found = _LABEL.match(line, 0, _COMPARED) or _RANK.search(line, 0, _COMPARED)
     return found[0] if found else None

@@ -1,4 +1,4 @@
-"""The line that stands for a file which was left out of an archive: a reason in, one line of JSON out, and back."""
+"""The JSON line that replaces a file which was left out of an archive. Writes and reads it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _LONGEST = 500
 
 
 def line_for(reason: str) -> bytes:
-    """-> the whole content of a file that was left out."""
+    """Returns the content that replaces a file which was left out."""
     return json.dumps({"left_out": reason}).encode() + b"\n"
 
 
 def reason_in(head: bytes) -> str | None:
-    """-> why a file was left out that begins with these bytes; None of every other one."""
+    """Returns why a file that begins with these bytes was left out. None for any other file."""
     if not head.startswith(_BEGIN) or len(head) > _LONGEST:
         return None
     try:

@@ -1,4 +1,5 @@
-"""Turns the kept pieces of a file into lines: decoded, taken out of records, without prefixes, rank and host known."""
+"""Turns the kept pieces of a file into lines: decodes them, extracts them from records, strips prefixes, and sets rank
+and host."""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ from torchtriage.reading.record_lines import LONGEST_TEXT, RecordLines
 from torchtriage.reading.template_cache import PLAIN, Template, read_by, template_of, without_digits
 from torchtriage.reading.text_encoding import decode_lines
 
-_SAMPLE = 200  # lines looked at to learn a file's labels
-_BELOW = 20  # lines below a traceback's head in which its first frame stands
-_MANY = 512  # lines that go on together
-# The ways in which Position and Line are made themselves take three times as long.
+_SAMPLE = 200  # first lines of a file from which its labels are learned
+_BELOW = 20  # lines below the head of a traceback in which its first frame must be
+_MANY = 512  # lines that are passed on together
+# The normal constructors of Position and Line take three times as long.
 _POSITION, _LINE = partial(tuple.__new__, Position), partial(tuple.__new__, Line)
 
 
@@ -33,10 +34,11 @@ def lines(
     numbers: Sequence[int] | None = None,
     verbatim: bool = True,
 ) -> Iterator[list[Line]]:
-    """Yields the lines of one file, many at once; `kept` are its pieces, each with the index (from 1) of its first line.
+    """Yields the lines of one file, many at once. `kept` are its pieces, each with the index (from 1) of its first
+    line.
 
-    `above` is the position in the run above the file's first line. `numbers` holds the lines' numbers in the file,
-    where they were moved; `verbatim` is False where they are none of the file's own.
+    `above` is the position in the run before the file's first line. `numbers` has the lines' numbers in the file if
+    they were moved. `verbatim` is False if the lines are not the file's own text.
     """
     pieces = _pieces(kept)
     head, rest = _head(pieces)
@@ -56,7 +58,7 @@ def lines(
 
 
 def _pieces(kept: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]]:
-    """Yields (index of the first line, lines), not too many at once."""
+    """Yields (index of the first line, lines), with a limit on the number of lines."""
     for index, piece in kept:
         texts = decode_lines(piece)
         for start in range(0, len(texts), _MANY):
@@ -66,7 +68,7 @@ def _pieces(kept: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]
 def _head(
     pieces: Iterator[tuple[int, list[str]]],
 ) -> tuple[list[tuple[int, list[str]]], list[tuple[int, list[str]]]]:
-    """-> the first lines of a file, and what else was read with them."""
+    """Returns the first lines of a file, and the other lines read with them."""
     head: list[tuple[int, list[str]]] = []
     wanted = _SAMPLE
     for index, texts in pieces:
@@ -78,12 +80,13 @@ def _head(
 
 
 def _may_hold_more(text: str) -> bool:
-    """-> whether a line can be what a logger passed on, or of two writers, which shows once labels are known."""
+    """Returns whether a line may have been passed on by a logger, or have two writers. That can be decided when the
+    labels are known."""
     return ("Traceback (" in text and not text.startswith("Traceback (")) or may_be_passed_on(text)
 
 
 def _show_custom_label(texts: list[str]) -> bool:
-    """-> whether a label that no table knows precedes a traceback in texts that are bare of all others."""
+    """Returns whether an unknown label precedes a traceback in texts that have no other label."""
     return any(
         label_before_traceback(text, texts[at + 1 : at + 1 + _BELOW]) is not None
         for at, text in enumerate(texts)
@@ -92,7 +95,8 @@ def _show_custom_label(texts: list[str]) -> bool:
 
 
 class _Reader:
-    """Makes the lines of one file, whose lines carry the labels `known`; `learns`: and others, which tracebacks show."""
+    """Creates the lines of one file. `known` are the labels of its lines. If `learns` is true, further labels are
+    learned from tracebacks."""
 
     def __init__(
         self,
@@ -110,12 +114,12 @@ class _Reader:
         self._records = RecordLines(known, verbatim)
         self._custom = [known.custom.pattern] if known.custom else []
         self._prefix = f"{file_origin.log or file_origin.file or ''}|"
-        # What the file says about a line that says nothing itself.
+        # The values of the file's path, for lines that do not have their own.
         self._of_file = (
             file_origin.file, file_origin.rank, file_origin.local_rank, file_origin.host, None, self._prefix, file_origin.attempt, file_origin.pod, file_origin.node
         )  # fmt: skip
         self._last = 0
-        self._templates: dict[bytes, Template] = {}  # by the lines without digits
+        self._templates: dict[bytes, Template] = {}  # by the line with its digits replaced
 
     def lines(self, pieces: Iterable[tuple[int, list[str]]]) -> Iterator[list[Line]]:
         """Yields the lines of each piece."""
@@ -126,11 +130,11 @@ class _Reader:
             yield self._lines_of(first, texts)
 
     def use_labels(self, known: Labels) -> None:
-        """Reads what follows by these labels."""
+        """Uses these labels for the following lines."""
         self._known = self._records.known = known
 
     def held_back(self) -> list[Line]:
-        """-> what was held back: the lines that follow are no neighbours of the last one."""
+        """Returns the lines that were held back. Called when the following lines are not adjacent to the last one."""
         return [self._line(line.number, *line) for line in self._records.held_back()]
 
     def _lines_of(self, first: int, texts: list[str]) -> list[Line]:
@@ -154,10 +158,10 @@ class _Reader:
         return made
 
     def _read(self, first: int, texts: Sequence[str], at: int, key: bytes | None) -> Iterable[Line]:
-        """-> the lines that a text is, one most often. `first` is the index of the first of `texts`; `key`: what
-        others without their digits are like it, which its template is kept for."""
+        """Returns the lines in a text, usually one. `first` is the index of the first of `texts`. `key` is the form
+        that lines without digits share; the template is stored under it."""
         index, text = first + at, texts[at]
-        # Most lines are what one writer printed in one line.
+        # Most lines are printed by one writer in one line.
         if text[-1:] == "}" or text[4:5] == "-" or "\r" in text or "Traceback (" in text or LOGFMT in text:
             if self.learns and "Traceback (" in text:
                 self._learn_label(strip_prefixes(text, self._known).text, texts[at + 1 : at + 1 + _BELOW])
@@ -165,7 +169,7 @@ class _Reader:
         shown = text[:LONGEST_TEXT]
         origin = strip_prefixes(shown, self._known)
         if ' File "' in shown and not origin.text.lstrip().startswith('File "'):
-            # Behind a label that is not known yet a frame can begin one that is learned later.
+            # After a label that is not known yet, a frame can begin a label that is learned later.
             if self.learns:
                 self._learn_label(origin.text, texts[at + 1 : at + 1 + _BELOW])
                 origin = strip_prefixes(shown, self._known)
@@ -174,7 +178,7 @@ class _Reader:
         return (self._line(index, index, shown, origin),)
 
     def _learn_label(self, head: str, below: Sequence[str]) -> None:
-        """Learns the label of a traceback's first line, if no table knows it; `head` is bare of all others."""
+        """Learns the label of a traceback's first line if it is unknown. `head` has no other label."""
         form = label_before_traceback(head, (strip_prefixes(text, self._known).text for text in below))
         if form is None or len(self._custom) >= MOST_CUSTOM_LABELS:
             return
@@ -186,8 +190,8 @@ class _Reader:
         return index if self._numbers is None else self._numbers[index - 1]
 
     def _plain(self, index: int, texts: list[str]) -> Iterator[Line]:
-        """Yields lines that say nothing but their text, the first of which has this index. Made all at once, as they
-        are many: one by one they take three times as long."""
+        """Yields lines that have only text. `index` is that of the first. They are created all at once, because one by
+        one takes three times as long."""
         above = self._above + index
         positions = map(_POSITION, zip(repeat(self._file), range(above, above + len(texts)), strict=False))
         numbers: Sequence[int] = range(index, index + len(texts))
@@ -197,7 +201,7 @@ class _Reader:
         return map(_LINE, fields)
 
     def _by_template(self, index: int, raw: str, template: Template) -> Line:
-        """-> a line whose template is known. Lines are many, and a tuple's own way to make one takes twice as long."""
+        """Returns a line whose template is known. Uses a fast way to create the tuple, because there are many lines."""
         text, rank, time, stream = read_by(template, raw)
         file, its_rank, local_rank, host, _, prefix, *rest = self._of_file
         rank = its_rank if rank is None else rank

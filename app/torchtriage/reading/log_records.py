@@ -1,5 +1,6 @@
-"""Log lines wrapped in records, as log drivers, collectors, exports and structured loggers write them: JSON objects, and
-Go's keys and values, `time="…" level=info msg="…"`. One line in, what its record holds out."""
+"""Reads records: JSON objects, and Go's keys and values (`time="…" level=info msg="…"`), in which log drivers,
+collectors, exports and structured loggers wrap lines. Returns the lines in a record and the values of its other
+fields."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.times import iso, iso_time
 
-# Names of fields, the likelier first. Objects inside objects are looked through level by level.
+# Names of fields, the most likely first. Nested objects are searched level by level.
 _LOG_LINES = (
     "log",
     "line",
@@ -26,7 +27,7 @@ _LOG_LINES = (
     "content",
     "Line",
 )
-_MESSAGES = ("message", "msg", "event", "text", "body", "out")  # programs use these for data of their own, too
+_MESSAGES = ("message", "msg", "event", "text", "body", "out")  # programs also use these for their own data
 _EXCEPTIONS = ("py_callstack", "exc_info", "exception", "exc_text", "stack_trace", "traceback", "stacktrace", "error")
 _TIMES = ("@timestamp", "timestamp", "time", "_time", "ts", "__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP",
           "asctime", "datetime", "date", "Date", "Time", "Timestamp", "receiveTimestamp", "tsNs")  # fmt: skip
@@ -58,15 +59,15 @@ _PODS = (
     "logStreamName",
     "ec2_instance_id",
 )
-_NAMED = ("node", "pod", "host")  # objects that are known by their name, as Elastic's schema has it
+_NAMED = ("node", "pod", "host")  # objects with a name, as in Elastic's schema
 _LEVELS = ("level", "levelname", "severity", "log_level", "loglevel", "detected_level")
 _RANKS, _LOCALS = ("global_rank", "rank", "RANK"), ("local_rank", "LOCAL_RANK")
 _WRITERS = ("stream", "container_name", "container", "pid", "process", "_PID", "SYSLOG_PID")
-_STREAMS = frozenset({"stdout", "stderr"})  # a field of any name can say from which of them a line came
+_STREAMS = frozenset({"stdout", "stderr"})  # a field of any name can say which of these a line was written to
 _COMPANIONS = frozenset(
     (*_TIMES, *_LEVELS, *_EXCEPTIONS, *_WRITERS, *_PODS, "labels", "logger", "logger_name", "stream")
 )
-# Other names of the same: LogEntry, LogMessage, short_message, stringValue, __CONTENT__; and of the fields beside them.
+# Other names of the same fields: LogEntry, LogMessage, short_message, stringValue, __CONTENT__.
 _MESSAGE_NAME = lazy_regex(
     r"(?:.*[a-z\d_.])?(?:[Mm]essage|[Mm]sg|Entry|[Ll]ine|[Cc]ontent|Text|Body|StringValue|stringValue)|data|__CONTENT__|body_text|raw(?:Log)?"
 )
@@ -76,31 +77,30 @@ _CONTEXT_NAME = lazy_regex(
 _NAMES_HOST = lazy_regex(r"(?i)(?:.*[_.:@-])?_*(?:node_?name|host_?name|computer)_*")
 _NAMES_POD = lazy_regex(r"(?i)(?:.*[_.:@-])?_*pod_?name_*")
 _FACT = (str, int, float)
-_DEEPEST = 4  # levels
+_DEEPEST = 4  # nested levels
 _MOST_FIELDS = 400
-_LINES = 4000  # of one record
-WHOLE_LOG = 40  # line feeds in what is a log itself, whose lines have their own times
-_DOCKER_PIECE = 16_000  # bytes; docker cuts lines at 16 KiB, perhaps in the middle of a character
+_LINES = 4000  # lines of one record
+WHOLE_LOG = 40  # line feeds in a text that is a log itself, whose lines have their own times
+_DOCKER_PIECE = 16_000  # bytes; docker cuts lines at 16 KiB, perhaps inside a character
 _DATED = lazy_regex(r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d")
 _DIGITS = lazy_regex(r"\d{9,19}(?:\.\d+)?")
-# How far training came, which loggers write as fields beside a message that does not say it.
+# The progress of training, which loggers write as fields next to a message without it.
 _MEASURED = lazy_regex(
     r"(?i)(?:global_|train(?:er|ing)?[_/]|current_|total_|max_)?(?:steps?|iter(?:ation)?s?|epochs?|loss|lr|learning_rate|grad_norm)"
     r"|(?:eval|val|valid|validation|test)[_/]loss|[dg]_loss|loss_[dg]"
 )
 _MOST_MEASURED = 8  # fields of a record
-_DEEPEST_DOCUMENT = 8  # levels
+_DEEPEST_DOCUMENT = 8  # nested levels
 _BATCH = lazy_regex(r'\{\s?"(?:resourceLogs|streams)":\s?\[')
-LOGFMT = 'msg="'  # in every line of keys and values that holds a message
+LOGFMT = 'msg="'  # in every line of keys and values that has a message
 _PAIR = lazy_regex(r'([A-Za-z_@][\w.@/-]*)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?:\s+|$)')
-_MOST_PAIRS = 64  # a line with more is something else
+_MOST_PAIRS = 64  # a line with more pairs is something else
 
 
 class Record(NamedTuple):
-    """What one record holds: the lines that a writer printed, and what its other fields say about them.
+    """The content of a record: the lines that a writer printed, and the values of its other fields.
 
-    `message` is the text as it is there. `whole` is False where a log driver cut a long line and the next record
-    goes on with it.
+    `message` is the original text. `whole` is False if a log driver cut a long line and the next record continues it.
     """
 
     lines: tuple[str, ...]
@@ -115,13 +115,13 @@ class Record(NamedTuple):
 
 
 def record_of(text: str) -> Record | None:
-    """-> the record that a line's JSON object is, or None where it is something else, a program's own data included."""
+    """Returns the record in a line, or None if it is something else, such as a program's own JSON data."""
     data = decoded_object(text)
     return record_in(data) if data else None
 
 
 def decoded_object(text: str) -> dict[str, Any]:
-    """-> the JSON object that a text is; an empty one where it is none."""
+    """Returns the JSON object in a text, or an empty one."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -130,7 +130,7 @@ def decoded_object(text: str) -> dict[str, Any]:
 
 
 def record_in(data: dict[str, Any]) -> Record | None:
-    """-> the record that a decoded JSON object is, or None."""
+    """Returns the record in a decoded JSON object, or None."""
     fields = _flat(data)
     name = next((name for name in _LOG_LINES if isinstance(fields.get(name), str)), None)
     if name is None and not _COMPANIONS.isdisjoint(fields):
@@ -158,9 +158,9 @@ def record_in(data: dict[str, Any]) -> Record | None:
 
 
 def records_in(data: Any, depth: int = 0) -> Iterator[tuple[dict[str, Any], Record | None]]:
-    """Yields the records in a decoded document, whatever it wraps them in, as they stand and as they are read."""
+    """Yields (object, record or None) for the records in a decoded document, whatever they are wrapped in."""
     if isinstance(data, dict):
-        if isinstance(data.get("stream"), dict) and isinstance(data.get("values"), list):  # Loki's own API
+        if isinstance(data.get("stream"), dict) and isinstance(data.get("values"), list):  # the API of Loki
             pairs = (value for value in data["values"] if isinstance(value, list) and len(value) > 1)
             entries = ({"timestamp": time, "line": line, "labels": data["stream"]} for time, line, *_ in pairs)
             yield from ((each, record_in(each)) for each in entries)
@@ -187,14 +187,14 @@ def _holds_records(value: Any) -> bool:
 
 
 def batch_records(text: str) -> list[Record]:
-    """-> the records of one line that a collector sent as a batch (OpenTelemetry, Loki's push API); none where it is no
-    batch."""
+    """Returns the records of one line that a collector sent as a batch (OpenTelemetry, Loki's push API). Empty for
+    other lines."""
     data = decoded_object(text) if _BATCH.match(text) else {}
     return [record for _, record in records_in(data) if record] if data else []
 
 
 def logfmt_fields(text: str) -> dict[str, str]:
-    """-> the fields of a line that holds keys and values and nothing else, in their order; of any other line none."""
+    """Returns the fields of a line that consists only of keys and values, in order. Empty for other lines."""
     fields: dict[str, str] = {}
     at = 0
     while at < len(text) and len(fields) < _MOST_PAIRS:
@@ -207,7 +207,7 @@ def logfmt_fields(text: str) -> dict[str, str]:
 
 
 def _unquoted_value(value: str) -> str:
-    """-> a value without its quotes; Go escapes as JSON does, except control characters."""
+    """Returns a value without quotes. Go escapes like JSON, except for control characters."""
     if value[:1] != '"':
         return value
     try:
@@ -217,17 +217,17 @@ def _unquoted_value(value: str) -> str:
 
 
 def is_message_field(name: str) -> bool:
-    """-> whether a field has a name of those that hold messages."""
+    """Returns whether a field name is one of those used for messages."""
     return bool(_MESSAGE_NAME.fullmatch(name)) and not is_context_field(name)
 
 
 def is_context_field(name: str) -> bool:
-    """-> whether a field has a name of those that say when, where and how severe it was."""
+    """Returns whether a field name is one of those used for time, origin or level."""
     return bool(_CONTEXT_NAME.fullmatch(name))
 
 
 def _message_field(fields: dict[str, str | int | float]) -> str | None:
-    """-> the field that holds the message, by its name, where others say when, where or by which stream it was."""
+    """Returns the name of the field with the message. Requires another field with time, origin or stream."""
     named = (name for name in fields if isinstance(fields[name], str) and is_message_field(name))
     name = next(named, None)
     beside = any(map(is_context_field, fields)) or not _STREAMS.isdisjoint(map(str, fields.values()))
@@ -235,14 +235,14 @@ def _message_field(fields: dict[str, str | int | float]) -> str | None:
 
 
 def _named(fields: dict[str, str | int | float], form: re.Pattern[str]) -> str | None:
-    """-> the first text in a field whose name has this form."""
+    """Returns the first text in a field whose name matches, or None."""
     return next(
         (value for name, value in fields.items() if isinstance(value, str) and value and form.fullmatch(name)), None
     )
 
 
 def _flat(data: dict[str, Any]) -> dict[str, str | int | float]:
-    """-> the plain fields of an object and of the objects in it; of equal names the outermost."""
+    """Returns the scalar fields of an object and its nested objects. Of equal names, the outermost counts."""
     fields: dict[str, str | int | float] = {}
     level: list[dict[str, Any]] = [data]
     for _ in range(_DEEPEST):
@@ -261,7 +261,7 @@ def _flat(data: dict[str, Any]) -> dict[str, str | int | float]:
 
 
 def _listed(name: str, values: list[Any]) -> str | None:
-    """-> the text that a list stands for: bytes of a journal entry that is no plain text, or structlog's exceptions."""
+    """Returns the text in a list: the bytes of a journal entry that is not plain text, or structlog's exceptions."""
     if name == "MESSAGE" and all(isinstance(value, int) and 0 <= value < 256 for value in values):
         return bytes(values).decode("utf-8", "replace")
     if name == "exception" and values and all(isinstance(value, dict) and "exc_type" in value for value in values):
@@ -270,7 +270,7 @@ def _listed(name: str, values: list[Any]) -> str | None:
 
 
 def _exception_lines(exception: dict[str, Any]) -> list[str]:
-    """-> one exception of structlog's `dict_tracebacks`, as Python prints it."""
+    """Returns one exception of structlog's `dict_tracebacks`, as Python prints it."""
     lines = ["Traceback (most recent call last):"]
     for frame in exception.get("frames") or []:
         if isinstance(frame, dict):
@@ -280,7 +280,7 @@ def _exception_lines(exception: dict[str, Any]) -> list[str]:
 
 
 def _traceback_in(fields: dict[str, str | int | float]) -> str:
-    """-> the traceback that a field of its own holds, or an empty text."""
+    """Returns the traceback in a separate field, or an empty text."""
     for name in _EXCEPTIONS:
         value = fields.get(name)
         if isinstance(value, str) and "Traceback (most recent" in value:
@@ -289,7 +289,7 @@ def _traceback_in(fields: dict[str, str | int | float]) -> str:
 
 
 def _lines(message: str, traceback: str, fields: dict[str, str | int | float]) -> list[str]:
-    """-> the lines of a record; one that a logger wrote with a traceback begins with its level, as it would in plain text."""
+    """Returns the lines of a record. If it has a traceback, the message gets its level as prefix, as in plain text."""
     message = message.rstrip("\r\n")
     if traceback and ("py_callstack" in fields or traceback.strip() in message):
         message, traceback = (message, "") if traceback.strip() in message else ("", traceback)
@@ -300,13 +300,14 @@ def _lines(message: str, traceback: str, fields: dict[str, str | int | float]) -
     if len(of_message) == 1 and not traceback:
         of_message = [", ".join([*of_message, *_measured(fields, message)])]
     lines = [*of_message, *(traceback.rstrip("\n").split("\n") if traceback else [])]
-    if "py_callstack" in fields and isinstance(fields.get("errorCode"), int):  # of torchrun's copy
+    if "py_callstack" in fields and isinstance(fields.get("errorCode"), int):  # torchrun's copy of an error
         lines = [f"exit code {fields['errorCode']}", *lines]
     return [line.rstrip("\r") for line in lines[:_LINES]]
 
 
 def _measured(fields: dict[str, str | int | float], message: str) -> list[str]:
-    """-> the fields that tell how far training came, as `step=3`; none where the message names one of them itself."""
+    """Returns the fields with the progress of training, such as `step=3`. Empty if the message itself names one of
+    them."""
     told = [(name, value) for name, value in fields.items() if _MEASURED.fullmatch(name) and not isinstance(value, str)]
     if any(f"{name}={value}" in message or f'"{name}"' in message for name, value in told):
         return []
@@ -314,7 +315,7 @@ def _measured(fields: dict[str, str | int | float], message: str) -> list[str]:
 
 
 def _time(value: str | int | float | None) -> str | None:
-    """-> ISO 8601; numbers are seconds since 1970, or thousandths, millionths, billionths of them."""
+    """Returns a time as ISO 8601. A number is seconds, milliseconds, microseconds or nanoseconds since 1970."""
     if isinstance(value, str) and not _DIGITS.fullmatch(value):
         return iso(value[:40]) if _DATED.match(value) else None
     number = float(value or 0) if isinstance(value, str) or abs(value or 0) < 1e20 else 0.0
@@ -333,5 +334,5 @@ def _number(fields: dict[str, str | int | float], names: tuple[str, ...]) -> int
 
 
 def _encodable(text: str) -> str:
-    """-> the text without halves of surrogate pairs, which JSON can hold and UTF-8 cannot."""
+    """Returns the text without lone surrogates, which JSON can contain and UTF-8 cannot."""
     return text if text.isascii() else text.encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""Files that a rotation cut out of one log: names in, the log that each belongs to and their order in time out."""
+"""Recognizes by their names the files that log rotation created from one log, and their order in time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _CUT = lazy_regex(
 
 
 def pieces_of_logs(names: Iterable[str]) -> dict[str, str]:
-    """-> of each name that is a piece of a rotated log, the log it was cut from; that one is among its own pieces.
+    """Maps each name of a piece of a rotated log to the name of the log. The log itself is also included.
 
-    Numbered names are pieces only where the log itself lies beside them and none is numbered 0, as files that are
-    numbered by rank are.
+    Numbered files are pieces only if the log itself exists next to them and none has the number 0. Otherwise the
+    numbers may be ranks.
     """
     known = set(names)
     matches = {name: found for name in known if (found := _CUT.match(name))}
@@ -26,7 +26,7 @@ def pieces_of_logs(names: Iterable[str]) -> dict[str, str]:
 
 
 def sort_key(name: str) -> tuple[int, int, str]:
-    """-> what sorts the pieces of one log from the oldest to the newest."""
+    """Sort key for the pieces of one log, from the oldest to the newest."""
     found = _CUT.match(name)
     if found is None:
         return 1, 0, ""

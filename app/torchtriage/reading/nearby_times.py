@@ -1,4 +1,4 @@
-"""Gives lines without a time that of a line close above: a traceback has it from the logger's line over it."""
+"""Gives lines without a time the time of a line shortly before. A traceback gets it from the logger's line above it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from operator import attrgetter
 
 from torchtriage.domain.line import START, Line, Position
 
-_NEAR = 3  # lines; farther above, too much may have happened since
+_NEAR = 3  # lines; farther above, too much time may have passed
 
 
 @dataclass(slots=True)
 class Stamps:
-    """Feed it every kept line of a run in order."""
+    """Call `settled` with every kept line of a run, in order."""
 
-    _last: dict[str, tuple[Position, str]] = field(default_factory=dict)  # of a stream: position and time
-    _head: Position = START  # of the last line, if it is a traceback's head: frames known before are left out below it
+    _last: dict[str, tuple[Position, str]] = field(default_factory=dict)  # stream → position and time
+    # position of the last line if it is the head of a traceback; known frames below it are left out
+    _head: Position = START
 
     def settled(self, lines: Sequence[Line]) -> list[Line]:
-        """-> the lines, each with the time of the one that its writer dated last, if that stands close above.
+        """Returns the lines, each with the time of its writer's last line that had one, if that is close above.
 
         The body of a traceback counts as one line, however long it is.
         """

@@ -1,4 +1,4 @@
-"""Lines of a big file that go by unkept and still count: pieces of blocks in, the newest of them and counts out."""
+"""Lines in the middle of a big file that are not kept but still used: keeps the newest of them, and counts."""
 
 from __future__ import annotations
 
@@ -7,34 +7,35 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
-MOST_SPREAD = 128  # lines that stand apart from one another
-MOST_RANKS = 4096  # ranks and patterns, of which the newest lines are kept
-OF_FIRST_RANKS, FIRST_RANKS = 8, 64  # lines of each, of so many; of further ones the newest line
-OF_NO_RANK = 256  # lines of one pattern that name no rank
-MOST_KINDS = 256  # kinds of lines that are counted, the newest
-RANKS_OF_KIND = 512  # ranks, of each of which one line of a kind is kept
-MOST_SAMPLES = 2048  # lines kept of all kinds, beside the first and the last one of each
+MOST_SPREAD = 128  # lines that are kept at a distance from each other
+MOST_RANKS = 4096  # pairs of rank and pattern whose newest lines are kept
+OF_FIRST_RANKS, FIRST_RANKS = 8, 64  # lines of each pair, for so many pairs; of further pairs, the newest line
+OF_NO_RANK = 256  # lines of one pattern without a rank
+MOST_KINDS = 256  # kinds of lines that are counted, the newest ones
+RANKS_OF_KIND = 512  # ranks of which one line of a kind is kept
+MOST_SAMPLES = 2048  # lines kept of all kinds, besides the first and last of each
 _COMPARED = 160  # bytes of two lines that are compared
 _DIGITS = b"0123456789"
-Piece = tuple[int, bytes]  # number of the first line, bytes of whole lines, the last of which is what counts
-Who = tuple[bytes | None, int]  # the rank, as it is spelled in the line, and the pattern that the line shows
+Piece = tuple[int, bytes]  # number of the first line, and whole lines as bytes; the last line is the one that matters
+Who = tuple[bytes | None, int]  # the rank as printed in the line, and the pattern that matches the line
 
 
 def most_of(who: Who, known: int) -> int:
-    """-> how many lines are kept of one rank and pattern, where so many others are `known`."""
+    """Returns how many lines are kept of one rank and pattern if so many others are `known`."""
     return OF_NO_RANK if who[0] is None else OF_FIRST_RANKS if known < FIRST_RANKS else 1
 
 
 @dataclass(slots=True)
 class NewestLines:
-    """Feed it lines in order: it keeps the newest ones of each rank, and some spread over the file, so that neither what
-    is printed often nor what one rank prints late displaces the others."""
+    """Call `add` with lines in order. Keeps the newest ones of each rank, and some spread over the file. So neither
+    frequent lines nor those of one late rank displace the others."""
 
     _spread: deque[Piece] = field(default_factory=lambda: deque(maxlen=MOST_SPREAD))
     _of_ranks: dict[Who, deque[Piece]] = field(default_factory=dict)
 
     def add(self, number: int, piece: bytes, who: Who, spread: bool) -> None:
-        """Takes a line with the lines close above it; `spread`: it is the last one of its part of the file."""
+        """Adds a line with the lines shortly before it. `spread` is true if it is the last one of its part of the
+        file."""
         told = number, piece
         if spread:
             self._spread.append(told)
@@ -45,13 +46,13 @@ class NewestLines:
             known.append(told)
 
     def __iter__(self) -> Iterator[Piece]:
-        """Yields the lines, with those close above each."""
+        """Yields the kept lines, each with the lines shortly before it."""
         return chain(self._spread, *self._of_ranks.values())
 
 
 @dataclass(slots=True)
 class Kind:
-    """Lines that are alike but for their digits: how many, and the first one, the last one and one of each rank."""
+    """Lines that differ only in digits: their number, the first, the last, and one of each rank."""
 
     first: Piece
     last: Piece
@@ -66,13 +67,14 @@ class Kind:
 
 @dataclass(slots=True)
 class CountedLines:
-    """Feed it lines in order: it counts those that are alike but for their digits."""
+    """Call `add` with lines in order. Counts lines that differ only in digits."""
 
     _kinds: dict[bytes, Kind] = field(default_factory=dict)
     _samples: int = 0
 
     def add(self, told: Piece, line: bytes, rank: bytes | None) -> None:
-        """Takes a line, alone or with those close above it in `told`; `rank` as it is spelled there."""
+        """Adds a line. `told` is the line, alone or with the lines shortly before it. `rank` is as printed in the
+        line."""
         key = line[:_COMPARED].translate(None, _DIGITS)
         kind = self._kinds.pop(key, None)
         if kind is None:
@@ -81,7 +83,7 @@ class CountedLines:
                 del self._kinds[next(iter(self._kinds))]
         else:
             kind.last, kind.count = told, kind.count + 1
-        self._kinds[key] = kind  # so that it is the newest
+        self._kinds[key] = kind  # moves it to the end, as the newest
         if rank not in kind.of_ranks and len(kind.of_ranks) < RANKS_OF_KIND and self._samples < MOST_SAMPLES:
             self._samples += 1
             kind.of_ranks[rank] = told
@@ -91,12 +93,12 @@ class CountedLines:
 
 
 def last_line(piece: Piece) -> int:
-    """-> the number of the line that counts."""
+    """Returns the number of the line that matters."""
     return piece[0] + piece[1].count(b"\n")
 
 
 def joined(pieces: list[Piece]) -> Iterator[Piece]:
-    """Yields pieces in order, in which no line stands twice; those that touch are one."""
+    """Yields the pieces in order without repeated lines. Adjacent pieces become one."""
     first, lines = 0, list[bytes]()
     for number, piece in sorted(pieces):
         end = first + len(lines)

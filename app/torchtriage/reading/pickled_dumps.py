@@ -1,7 +1,7 @@
-"""PyTorch's flight recorder pickles its dumps: such a pickle in, the same as text out, JSON with one entry a line.
+"""Converts pickled dumps of PyTorch's flight recorder to text: JSON with one entry per line.
 
-A pickle is a program. Before any of it runs, every opcode is looked at: only those that make plain values pass, so
-that no class is called and no table is made larger than the file. What is refused comes out as a line that says why.
+A pickle is a program. Before it is loaded, every opcode is checked. Only opcodes that create plain values are accepted,
+so no class is called and no table is larger than the file. A rejected dump becomes one line that says why.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.whole_files import NotRead, whole
 
-UNREAD = "unread"  # the key of the one line that stands for a dump which was refused
-MOST_BYTES = 32 << 20  # of a dump: 2,000 entries with their stacks are 2 MB
-HEAD = 64 << 10  # bytes in which a pickle shows whether it is a dump
-_MOST_CONTAINERS = 1_000_000  # lists and dicts take 64 bytes of memory each, and one of the file
-_MOST_VALUES = 4_000_000  # that are written: a pickle can hold the same list in itself again and again
-_MOST_FRAMES = 48  # of a stack, the innermost
-_WITH_STACK = 100  # of the calls that ended, the last ones whose stacks are written: as text they are most of a dump
+UNREAD = "unread"  # key of the line that replaces a rejected dump
+MOST_BYTES = 32 << 20  # bytes of a dump: 2,000 entries with their stacks take 2 MB
+HEAD = 64 << 10  # bytes of a pickle that show whether it is a dump
+_MOST_CONTAINERS = 1_000_000  # a list or dict takes 64 bytes of memory, and one byte of the file
+_MOST_VALUES = 4_000_000  # values that are written; a pickle can contain the same list again and again
+_MOST_FRAMES = 48  # frames of a stack, from the innermost
+_WITH_STACK = 100  # completed calls, from the last, whose stacks are written; as text, stacks are most of a dump
 _DEEPEST = 6
 _WORDS = (
     b"entries", b"pg_config", b"pg_status", b"nccl_version", b"comm_lib_version", b"profiling_name", b"input_sizes",
@@ -29,18 +29,20 @@ _WORDS = (
 )  # fmt: skip
 _FEWEST_WORDS = 3
 _BEGINNINGS = tuple(b"\x80" + bytes((protocol,)) for protocol in range(2, 6))
-# Opcodes of a fixed length. The index of LONG_BINPUT (r) stays below a million: the memo is a table of that length.
+# Opcodes of a fixed length. The index of LONG_BINPUT (r) must be below a million, because the memo is a table of that
+# length.
 _PLAIN = lazy_regex(
     rb"(?s)(?:[()\]}Naesut\x85-\x89\x94]|[Khq].|M..|[Jj]....|G.{8}|r..[\x00-\x0f]\x00|\x95.{8}"
     + b"".join(rb"|\x8a" + bytes((size,)).replace(b"\\", b"\\\\") + rb".{%d}" % size for size in range(9))
     + rb")*+"
 )
-_STRINGS = {ord("X"): 4, 0x8C: 1, 0x8D: 8}  # opcodes of strings, with the bytes of their length
+_STRINGS = {ord("X"): 4, 0x8C: 1, 0x8D: 8}  # opcodes of strings, with the number of bytes of their length
 _STOP = ord(".")
 
 
 class _PlainValues(pickle.Unpickler):
-    """Makes no object of any class; the opcodes were looked at before, so it is not even asked to."""
+    """An unpickler that creates no object of any class. The opcodes were already checked; this is a second
+    protection."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         raise NotRead(f"it refers to the class {module_name}.{global_name}")
@@ -50,17 +52,17 @@ class _PlainValues(pickle.Unpickler):
 
 
 def is_pickled_dump(head: bytes) -> bool:
-    """-> whether a file that begins so is a pickled dump."""
+    """Returns whether a file with this beginning is a pickled dump."""
     return head[:2] in _BEGINNINGS and sum(word in head for word in _WORDS) >= _FEWEST_WORDS
 
 
 def is_pickle(head: bytes) -> bool:
-    """-> whether a file that begins so is a pickle. No text does: its first byte goes on with a character."""
+    """Returns whether a file with this beginning is a pickle. Text never begins so: in UTF-8, 0x80 is not a first byte."""
     return head[:2] in _BEGINNINGS
 
 
 def as_text(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields the dump as lines of JSON: what it says about its process groups, then one line an entry."""
+    """Yields the dump as lines of JSON: first the process groups, then one line per entry."""
     try:
         dump = _unpickled(whole(chunks, MOST_BYTES))
         yield from _lines(dump)
@@ -80,7 +82,7 @@ def _unpickled(data: bytes) -> Any:
 
 
 def _check(data: bytes) -> None:
-    """Raises NotRead where the pickle is more than plain values."""
+    """Raises NotRead if the pickle has more than plain values."""
     if sum(data.count(opcode) for opcode in (b"]", b"}", b"\x85")) > _MOST_CONTAINERS:
         raise NotRead(f"more than {_MOST_CONTAINERS:,} lists")
     at, size = 2, len(data)
@@ -97,7 +99,7 @@ def _check(data: bytes) -> None:
 
 def _lines(dump: Any) -> Iterator[bytes]:
     if isinstance(dump, list):
-        dump = {"entries": dump}  # torch 2.1 dumped the entries alone
+        dump = {"entries": dump}  # torch 2.1 dumped only the entries
     if not isinstance(dump, dict) or not isinstance(dump.get("entries", []), list):
         raise NotRead("not a flight-recorder dump")
     left = [_MOST_VALUES]
@@ -111,7 +113,7 @@ def _lines(dump: Any) -> Iterator[bytes]:
         shown = {key: value for key, value in entry.items() if key != "frames"}
         ended = bool(entry.get("retired")) or entry.get("state") == "completed"
         if isinstance(frames, list) and (not ended or at >= len(entries) - _WITH_STACK):
-            shown["frames"] = frames[:_MOST_FRAMES]  # last, as they are long
+            shown["frames"] = frames[:_MOST_FRAMES]  # last, because they are long
         yield separator + _json(_copied(shown, left))
         separator = b",\n"
     yield b"\n]}\n"
@@ -122,8 +124,8 @@ def _json(value: Any) -> bytes:
 
 
 def _copied(value: Any, left: list[int], depth: int = 0) -> Any:
-    """-> the value as JSON has it; what lies too deep or is of no plain type is left out. `left`: how many more values
-    may be written."""
+    """Returns the value for JSON. Values that are nested too deep or have no plain type are left out. `left` is the
+    number of values that may still be written."""
     left[0] -= 1
     if left[0] < 0:
         raise NotRead(f"more than {_MOST_VALUES:,} values")

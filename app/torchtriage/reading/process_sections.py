@@ -1,4 +1,4 @@
-"""Sections of a log that a heading gives to one process: `==> rank_3.log <==` of tail, composer's blocks of a rank."""
+"""Sections of a log with a heading that names a process: `==> rank_3.log <==` of tail, composer's blocks of a rank."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _RANK = lazy_regex(r"-{10}(Begin|End) global rank (\d{1,6}) STD(?:OUT|ERR)-{10}"
 
 @dataclass(slots=True)
 class Sections:
-    """Feed it every kept line of a run in order."""
+    """Call `settled` with every kept line of a run, in order."""
 
-    _open: dict[str, FileOrigin] = field(default_factory=dict)  # of a stream
+    _open: dict[str, FileOrigin] = field(default_factory=dict)  # stream → origin
     _places: FileOrigins = field(default_factory=FileOrigins)
 
     def settled(self, lines: Sequence[Line], said: Set[str]) -> Sequence[Line]:
-        """-> the lines, with what the heading above each says about its writer, where the line itself does not; `said`:
-        which of the marks they hold."""
+        """Returns the lines. Those without an origin get the one in the heading above them. `said` are the marks that
+        the lines contain."""
         if not self._open and said.isdisjoint(MARKS):
             return lines
         return [self._settled(line) for line in lines]

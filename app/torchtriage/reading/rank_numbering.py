@@ -1,4 +1,4 @@
-"""Works out the ranks of lines that tell node and local rank only: lines in, the same with their ranks out."""
+"""Finds the ranks of lines that show only node and local rank."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from torchtriage.reading.prefixes.paths import writer_of
 _PER_NODE = lazy_regex(
     r"(?:nproc[_-]per[_-]node|local_world_size|num_local_procs|ntasks[_-]per[_-]node)['\"]?\s?[=: ]\s?(\d{1,3})\b", re.I
 )
-# Of which a line that teaches holds one.
+# A line from which the numbering is learned contains one of these.
 WORDS = ("_ranks=[", "group_rank=", "per_node", "ocal_world", "local_procs", ") world_rank=", "[rank=")
-# What a launcher prints that starts workers; where it is a task of an outer launcher, that one's numbers are of nodes.
+# Messages of a launcher that starts workers. If such a launcher is a task of an outer launcher, the outer numbers are
+# nodes.
 AGENT = (
     "distributed/run.py:", "distributed.run:", "failed (exitcode", "first observed failure", "elastic.agent",
     "elastic/agent/", "[launch.py:",
@@ -26,23 +27,25 @@ _FIRST_POD = lazy_regex(r"-(?:master|launcher|chief)-\d{1,5}(?:-[a-z0-9]{5})?$")
 _POD = lazy_regex(r"-(\d{1,5})(?:-[a-z0-9]{5})?$")
 # Ray: - (node_id=…, ip=10.0.0.3, pid=3124) world_rank=5, … · ray::Policy.init() (pid=18211, …, repr=Policy[rank=13])
 _PROCESS = lazy_regex(r"\bpid=(\d+)\) world_rank=(\d{1,6})|\(pid=(\d+),[^()\n]{0,200}\brepr=\w+\[rank=(\d{1,6})\]")
-_PID = lazy_regex(r" (\d+)/")  # of the process in a stream's name
+_PID = lazy_regex(r" (\d+)/")  # of the process, in a stream's name
 
 
 @dataclass(slots=True)
 class Ranks:
-    """Feed it every kept line of a run in order; it learns how many workers a node has, and which node a host is."""
+    """Call `settled` with every kept line of a run, in order. Learns how many workers a node has, and the node of each
+    host."""
 
     per_node: int | None = None
-    _agents: bool = False  # tasks are launchers
-    _master: bool = False  # a pod called master takes the first place, the first worker the second
+    _agents: bool = False  # whether the tasks are launchers
+    _master: bool = False  # whether a pod called master is first, and the first worker second
     _nodes: dict[str, int] = field(default_factory=dict)
-    _writers: dict[str, str] = field(default_factory=dict)  # of files
-    _rank_of: dict[str, int] = field(default_factory=dict)  # of writers
-    _processes: dict[str, int | None] = field(default_factory=dict)  # ranks by process number, None where two share it
+    _writers: dict[str, str] = field(default_factory=dict)  # file → writer
+    _rank_of: dict[str, int] = field(default_factory=dict)  # writer → rank
+    _processes: dict[str, int | None] = field(default_factory=dict)  # process id → rank, or None if two ranks share it
 
     def settled(self, lines: Sequence[Line], said: Set[str]) -> Sequence[Line]:
-        """-> the lines, each with its rank where the run has told enough; `said`: which of the words they hold."""
+        """Returns the lines, with ranks as far as they are known by now. `said` are the words that the lines
+        contain."""
         if not self._agents and not said.isdisjoint(AGENT):
             self._agents = any(line.node is not None and _is_of_agent(line.text) for line in lines)
         if self._nodes or self._processes or not said.isdisjoint(WORDS):
@@ -55,7 +58,7 @@ class Ranks:
         ]
 
     def _of_node(self, line: Line) -> bool:
-        """-> whether the number in a line's label is that of a node, and no rank."""
+        """Returns whether the number in a line's label is a node and not a rank."""
         return line.rank is None or (self._agents and line.rank == line.node)
 
     def _settled(self, line: Line) -> Line:
@@ -81,7 +84,8 @@ class Ranks:
         return line._replace(rank=node * self.per_node + local, local_rank=local)
 
     def _of_writer(self, line: Line, file: str) -> Line:
-        """-> the line, with the rank that its process names elsewhere: error.json has it from stderr.log beside it."""
+        """Returns the line with the rank that its process shows elsewhere: error.json gets it from stderr.log next to
+        it."""
         writer = self._writers.get(file)
         if writer is None:
             writer = self._writers[file] = writer_of(file)
@@ -121,5 +125,5 @@ class Ranks:
 
 
 def _is_of_agent(text: str) -> bool:
-    """-> whether a launcher's agent wrote a line; workers' tracebacks pass through its files."""
+    """Returns whether a launcher's agent wrote a line. Workers' tracebacks also pass through its files."""
     return text[:2] != "  " and any(word in text for word in AGENT)

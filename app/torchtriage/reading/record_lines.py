@@ -1,4 +1,5 @@
-"""One line of a file → the lines that writers printed: out of records, and of pieces that log drivers cut."""
+"""Turns one line of a file into the lines that writers printed: extracts records, and joins lines that log drivers
+cut."""
 
 from __future__ import annotations
 
@@ -14,16 +15,16 @@ from torchtriage.reading.prefixes.strip import UNKNOWN, Origin, strip_prefixes
 
 LONGEST_TEXT = 16 << 10  # characters of a line that are read; evidence shows the same
 _LONGEST_RECORD = 1 << 20  # characters
-_DEEPEST = 3  # a record in a record in a record
+_DEEPEST = 3  # levels of a record in a record
 _RECORD_WITHIN = 200  # characters of prefixes before a record
 _CRI = lazy_regex(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d)) (std(?:out|err)) ([FP])(?::\w+)* ?")
 _TAGGED = lazy_regex(
     r"(?:[+-]\d{4}\s)?[\w.*/-]+(?::\s|\t)(?=\{\"|\w+=)"
-)  # Fluentd's standard output, and its files; Argo
+)  # Fluentd's standard output and its files; Argo
 
 
 class PrintedLine(NamedTuple):
-    """A line that a writer printed: its number in the file, the line as it stands, and what its prefixes say."""
+    """A line that a writer printed: its number in the file, the original line, and the values of its prefixes."""
 
     number: int
     raw: str
@@ -31,10 +32,10 @@ class PrintedLine(NamedTuple):
 
 
 class RecordLines:
-    """Reads the lines of one file in order; it holds back the pieces of a cut line until the last one came.
+    """Reads the lines of one file in order. Holds back the pieces of a cut line until the last one has arrived.
 
-    `verbatim` is False where the lines are none of the file's own, so that what they hold is shown in their place.
-    `known`: the labels that the file's lines carry.
+    If `verbatim` is False, the lines are not the file's own text, so their content is shown instead. `known` are the
+    labels of the file's lines.
     """
 
     def __init__(self, known: Labels, verbatim: bool = True) -> None:
@@ -43,7 +44,7 @@ class RecordLines:
         self._pieces: dict[str, tuple[int, str, Origin]] = {}
 
     def lines(self, number: int, text: str) -> Iterable[PrintedLine]:
-        """-> the lines in line `number`, `text` without its line end."""
+        """Returns the lines in line `number`. `text` has no line end."""
         if (text[-1:] == "}" and "{" in text[:_RECORD_WITHIN]) or LOGFMT in text:
             return self._record(number, text, text[:_LONGEST_RECORD], UNKNOWN, 0)
         if text[:4].isdigit() and (cut := _CRI.match(text)):
@@ -55,7 +56,7 @@ class RecordLines:
         return (PrintedLine(number, shown, strip_prefixes(shown, self.known)),)
 
     def held_back(self) -> Iterator[PrintedLine]:
-        """Yields what is held back; the lines that follow are no neighbours of the last one."""
+        """Yields the lines that were held back. Called when the following lines are not adjacent to the last one."""
         pieces, self._pieces = self._pieces, {}
         for number, text, outer in pieces.values():
             yield from self._record(number, None, text, outer, 1)
@@ -63,7 +64,7 @@ class RecordLines:
     def _joined(
         self, number: int, raw: str, text: str, outer: Origin, whole: bool, depth: int = 0
     ) -> Iterator[PrintedLine]:
-        """Yields the line that a log driver wrote in pieces, once its last one is there."""
+        """Yields the line that a log driver cut, as soon as its last piece has arrived."""
         first, before, _ = self._pieces.pop(outer.stream, (number, "", outer))
         if before:
             number, text = first, before + text
@@ -73,7 +74,8 @@ class RecordLines:
             self._pieces[outer.stream] = number, text, outer
 
     def _record(self, number: int, raw: str | None, text: str, outer: Origin, depth: int) -> Iterator[PrintedLine]:
-        """Yields the lines of the record that `text` may be; `raw` is None where the text is no line of the file."""
+        """Yields the lines of the record in `text`, if it is one. `raw` is None if the text is not a line of the
+        file."""
         record, bare = None, ""
         if (text[-1:] == "}" or LOGFMT in text) and depth < _DEEPEST:
             origin = strip_prefixes(text, self.known, outer)
@@ -107,7 +109,7 @@ class RecordLines:
 
 
 def _record_in(text: str) -> Record | None:
-    """-> the record that a text is, of JSON or of keys and values, or that a collector wrote behind its time and tag:
+    """Returns the record in a text, or None: JSON, keys and values, or a record after a collector's time and tag, as in
     `kube.train: {…}`."""
     tag = _TAGGED.match(text) if text[:1] != "{" else None
     bare = text[tag.end() :] if tag else text
@@ -118,13 +120,13 @@ def _record_in(text: str) -> Record | None:
 
 
 def _is_legible(message: str, text: str) -> bool:
-    """-> whether people can read the message in a record's text; a journal can hold it as numbers."""
+    """Returns whether people can read the message in a record's text. A journal can have it as numbers."""
     begin = message[:80]
     return json.dumps(begin, ensure_ascii=False)[1:-1] in text or json.dumps(begin)[1:-1] in text
 
 
 def _origin_of(record: Record, origin: Origin) -> Origin:
-    """-> what is known of all lines of a record: from its fields, else from the prefixes before it."""
+    """Returns what is known about all lines of a record: from its fields, or else from the prefixes before it."""
     writer = "/".join(part for part in (record.pod, record.host if not record.pod else None, record.writer) if part)
     return Origin(
         text="",

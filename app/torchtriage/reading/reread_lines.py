@@ -1,6 +1,6 @@
-"""Reads some lines of a run again, after its verdict named them: which lines in, their texts as they stand out.
+"""Reads some lines of a run again after its verdict named them. Returns their original texts.
 
-Bytes between them are only counted for line ends, so that a log of 100 MB takes a tenth of a second.
+Bytes between them are only searched for line ends, so a log of 100 MB takes 0.1 s.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LONGEST = 4000  # characters of a line
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Lines of a file that follow one another, both ends included; `file` is None where the run is one file."""
+    """A range of lines in a file, both ends included. `file` is None if the run is one file."""
 
     file: str | None
     first: int
@@ -33,7 +33,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which lines are read again: spans, and the ends of the files that are named or that one of `ranks` wrote."""
+    """The lines to read again: spans, and the ends of files that are named or written by one of `ranks`."""
 
     spans: tuple[Span, ...] = ()
     tails: frozenset[str | None] = frozenset()
@@ -45,15 +45,16 @@ class Wanted:
 
 @dataclass(slots=True)
 class SeenAgain:
-    """`lines` by file and number, undecoded records and prefixes included; `tails` are the last lines of files, with what
-    their prefixes tell."""
+    """`lines` maps (file, number) to the original line, with its record and prefixes. `tails` are the last lines of
+    files, with the values of their prefixes."""
 
     lines: dict[tuple[str | None, int], str] = field(default_factory=dict)
     tails: dict[str | None, list[Line]] = field(default_factory=dict)
 
 
 def look_again(run: Run, wanted: Wanted) -> SeenAgain:
-    """-> the lines that are there. `run` is one that can be read twice; what of it can't be read is left out."""
+    """Returns the wanted lines that exist. `run` must be readable a second time. Files that cannot be read are left
+    out."""
     seen = SeenAgain()
     origins = FileOrigins(run.names)
     for file in run.files():
@@ -63,22 +64,22 @@ def look_again(run: Run, wanted: Wanted) -> SeenAgain:
         tail = wanted.tail_of(origin)
         if not (spans or tail):
             if file.member:
-                deque(file.chunks(), maxlen=0)  # of an archive, each must be read before the next
+                deque(file.chunks(), maxlen=0)  # in an archive, each file must be read before the next
             continue
         try:
             _look(file, origin, spans, tail, seen)
         except UnreadableLog:
-            continue  # the verdict says so
+            continue  # the verdict already says so
     return seen
 
 
 def tail_lines(first: int, content: bytes, origin: FileOrigin) -> list[Line]:
-    """-> whole lines at the end of a file, the first of which has the number `first`."""
+    """Returns the whole lines at the end of a file. The first has the number `first`."""
     return [line for many in lines([(first, content)], origin, Position(1, 0)) for line in many]
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """-> the spans of one file in order; those that touch are one."""
+    """Returns the spans of one file in order. Adjacent spans become one."""
     found: list[Span] = []
     for span in sorted(spans, key=lambda span: span.first):
         if found and span.first <= found[-1].last + 1:
@@ -107,7 +108,7 @@ def _look(file: LogFile, origin: FileOrigin, spans: Sequence[Span], tail: bool, 
 
 
 def _lines_in(block: bytes, first: int, last: int, spans: Sequence[Span]) -> Iterator[tuple[int, str]]:
-    """Yields the lines of a block that are in a span; `first` and `last` are the numbers of its own."""
+    """Yields the lines of a block that are in a span. `first` and `last` are the numbers of the block's lines."""
     inside = [span for span in spans if span.first <= last and span.last >= first]
     if not inside:
         return

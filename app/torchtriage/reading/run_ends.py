@@ -1,4 +1,4 @@
-"""The beginning and the end of a run's files as lines: a run in, its lines out, however long its files are."""
+"""Reads the lines at the beginning and end of a run's files, however long these are."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from torchtriage.reading.reread_lines import tail_lines
 from torchtriage.reading.sources import Run
 
 HEAD, TAIL = 512 << 10, 128 << 10  # bytes of a file
-MOST_FILES = 16  # that are read
+MOST_FILES = 16  # files that are read
 
 
 def run_ends(run: Run) -> tuple[list[Line], bool]:
-    """-> the lines at the beginning and the end of each file, and whether lines between them were left out. A file that
-    can't be read is left out."""
+    """Returns the lines at the beginning and end of each file, and whether lines between them were left out. Files that
+    cannot be read are left out."""
     origins = FileOrigins(run.names)
     found: list[Line] = []
     partly = False
@@ -37,9 +37,10 @@ def run_ends(run: Run) -> tuple[list[Line], bool]:
 
 
 def _ends(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Yields the beginning and, of a longer file, its end, each in whole lines with the number of its first one."""
+    """Yields the beginning of a file and, if it is longer, its end. Each has whole lines and the number of its first
+    line."""
     head, tail = bytearray(), bytearray()
-    lines_above = 0  # of what stands before `tail`
+    lines_above = 0  # lines before `tail`
     for chunk in chunks:
         room = max(0, HEAD - len(head)) if not tail else 0
         head += chunk[:room]
@@ -50,5 +51,5 @@ def _ends(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     yield 1, bytes(head)
     if tail:
         lines_above += head.count(b"\n")
-        begin = tail.find(b"\n") + 1  # the rest of a line
+        begin = tail.find(b"\n") + 1  # skips the rest of a line
         yield lines_above + 2, bytes(tail[begin:])

@@ -1,4 +1,4 @@
-"""One multi-pattern scan over raw bytes with Hyperscan: patterns and bytes in, the ends of their matches out."""
+"""Scans raw bytes for many patterns at once with Hyperscan, and returns the ends of the matches."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import hyperscan
 from torchtriage.reading.disk_cache import keep, read
 
 _FLAGS = hyperscan.HS_FLAG_MULTILINE
-BY_CHARACTER = b"(*UTF8)"  # before a pattern that counts characters and not bytes, for what is valid UTF-8
+BY_CHARACTER = b"(*UTF8)"  # prefix of a pattern that counts characters instead of bytes, for valid UTF-8
 _VERSION: str = hyperscan.__version__  # type: ignore[attr-defined]  # its stub leaves it out
 PatternError: type[Exception] = hyperscan.error
 
 
 class Scanner:
-    """A compiled set of patterns. Use from any thread; each thread has its own scratch space.
+    """A compiled set of patterns. Can be used from any thread; each thread has its own scratch space.
 
-    Compiling hundreds of patterns takes a second; with `cache`, a folder, it is done once for each `key`, which must
-    differ wherever what `patterns` returns does. Without a cache the key is of no use. `once`: of each pattern a scan tells
-    one match only, so that `which` costs no more where many are.
+    Compiling hundreds of patterns takes a second. If a folder `cache` is given, it happens once for each `key`, which
+    must be different for different patterns. Without `cache`, the key is not used. If `once` is true, a scan reports
+    only one match of each pattern, so that `which` stays fast if there are many.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Scanner:
         self._threads = threading.local()
 
     def without(self, ignored_patterns: Collection[int]) -> Scanner:
-        """-> a scanner for the other patterns, of the same indexes."""
+        """Returns a scanner for the other patterns, with the same indexes."""
         patterns = self._patterns()
         fewer = Scanner.__new__(Scanner)
         fewer._patterns, fewer._threads = self._patterns, threading.local()
@@ -49,8 +49,8 @@ class Scanner:
         return fewer
 
     def ends(self, data: bytes, ignored_patterns: Collection[int] = ()) -> tuple[list[tuple[int, int]], int]:
-        """-> (pattern's index, byte after the match) for each match in `data`, in order of the end, except the
-        `ignored_patterns`; and how many matches of those there were."""
+        """Returns (index of the pattern, end of the match) for each match in `data`, sorted by the end, except for the
+        `ignored_patterns`, and the number of matches of those."""
         found: list[tuple[int, int]] = []
         ignored = 0
 
@@ -65,7 +65,7 @@ class Scanner:
         return found, ignored
 
     def which(self, data: bytes) -> set[int]:
-        """-> the indexes of the patterns that occur in `data`."""
+        """Returns the indexes of the patterns that occur in `data`."""
         found: set[int] = set()
 
         def on_match(index: int, start: int, end: int, flags: int, context: object) -> None:
@@ -82,7 +82,7 @@ class Scanner:
 
 
 def problem(pattern: str) -> str | None:
-    """-> why Hyperscan refuses a pattern, or None where it takes it."""
+    """Returns why Hyperscan rejects a pattern, or None if it accepts it."""
     try:
         _compiled([pattern.encode()])
     except hyperscan.error as error:
@@ -102,8 +102,8 @@ def _compiled(
 
 
 def _cached(compiled: Callable[[], hyperscan.Database], folder: Path, key: bytes) -> hyperscan.Database:
-    """-> the database from the cache, else compiled and kept there; a cache that can't be used is done without."""
-    # The serialised form depends on library and machine; what is of another processor, the library refuses.
+    """Returns the database from the cache, or compiles and stores it. Ignores a cache that cannot be used."""
+    # The serialized form depends on library and machine. The library rejects one for another processor.
     parts = [_VERSION.encode(), platform.machine().encode(), key]
     path = folder / f"patterns-{hashlib.sha256(bytes(1).join(parts)).hexdigest()[:32]}.hs"
     try:

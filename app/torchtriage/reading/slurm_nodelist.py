@@ -1,4 +1,4 @@
-"""Slurm's short forms: `gpu[001-004,007],login1` to names of hosts, `0-3,7` to numbers."""
+"""Slurm's short forms: expands `gpu[001-004,007],login1` to host names, and `0-3,7` to numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PART = lazy_regex(r"([\w.-]+)(?:\[([\d,-]+)\]([\w.-]*))?", re.ASCII)
 
 
 def hosts(text: str) -> tuple[str, ...]:
-    """-> the hosts of a node list, in its order, without repeats; the first 4096 of them."""
+    """Returns the hosts of a node list, in order and without repeats, at most the first 4096."""
     names: dict[str, None] = {}
     for name, span, behind in _PART.findall(text):
         if host_name(name) is None:
@@ -28,12 +28,12 @@ def hosts(text: str) -> tuple[str, ...]:
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """-> the numbers of a list like `0-3,7`; the first 4096 of them."""
+    """Returns the numbers of a list like `0-3,7`, at most the first 4096."""
     return tuple(int(number) for number in _counted(text))[:MOST]
 
 
 def sorted_hosts(names: Iterable[str]) -> tuple[str, ...]:
-    """-> the names in the order in which people count: gpu-2 before gpu-10."""
+    """Returns the names in natural order: gpu-2 before gpu-10."""
 
     def key(name: str) -> list[tuple[int, str]]:
         return [(int(part) if part.isdecimal() else -1, part) for part in re.split(r"(\d+)", name[:200])]

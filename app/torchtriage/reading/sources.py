@@ -1,4 +1,4 @@
-"""Where the log of a run is read from: a path, standard input or stored files in, named streams of bytes out."""
+"""Opens the log of a run: a path, standard input or stored files. Returns named streams of bytes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _LOG_NAMES = lazy_regex(
     r"(?:\.gz|\.zst)?$",
     re.I,
 )
-_ERROR_FILE = "error.json"  # torchelastic's copy of a worker's error: read behind the logs, which have its lines
+# torchelastic's copy of a worker's error, which is read after the logs, because they contain the same lines
+_ERROR_FILE = "error.json"
 _MAGIC = {".zip": b"PK", ".gz": b"\x1f\x8b", ".tgz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
 _NO_LOG = "not recognised as a log or as other evidence"
 _MOST_UNREAD = 100  # files that are listed as left out
@@ -36,10 +37,10 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """One file of a run. `name` is its path inside the run; `chunks` yields its bytes, decompressed, once.
-    `member`: it came out of an archive, where others can be beside it. `part_of`: the log that it is a rotated piece
-    of; those follow one another, the oldest first. `unread`: why it is left out; it has no bytes then. `form` is what it
-    was taken for, a log until somebody looked."""
+    """One file of a run. `name` is its path inside the run. `chunks` yields its decompressed bytes once. `member` is
+    true if it is from an archive, which may have other files. `part_of` is the log of which it is a rotated piece;
+    these follow each other, the oldest first. `unread` says why it is left out; then it has no bytes. `form` is what
+    the file was recognized as, at first a log."""
 
     name: str
     chunks: Callable[[], Iterator[bytes]]
@@ -51,8 +52,8 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The logs of one run. `files` yields each file once, in name order; `several` says that there can be many.
-    `names` are those of the files, as far as they are known before they are read."""
+    """The logs of one run. `files` yields each file once, sorted by name. `several` is true if there can be more than
+    one. `names` are the names that are known before the files are read."""
 
     name: str
     files: Callable[[], Iterator[LogFile]]
@@ -61,7 +62,7 @@ class Run:
 
 
 def open_path(path: Path) -> Run:
-    """-> the run that a text file, .gz, .zst, .tar.gz or folder holds; raises UnreadableLog where there is none."""
+    """Returns the run in a text file, .gz, .zst, .tar.gz or folder. Raises UnreadableLog if there is none."""
     name = str(path)
     if path.is_dir():
         return _open_folder(path, name)
@@ -96,7 +97,7 @@ def _open_folder(path: Path, name: str) -> Run:
 
 
 def _is_evidence(path: Path) -> bool:
-    """-> whether a file is evidence, whatever its name is."""
+    """Returns whether a file is evidence, whatever its name is."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD)
@@ -110,7 +111,7 @@ def _unread(name: str, reason: str = _NO_LOG) -> LogFile:
 
 
 def open_stdin() -> Run:
-    """-> the run that standard input holds; it can be read once. Raises UnreadableLog where it is closed."""
+    """Returns the run in standard input, which can be read once. Raises UnreadableLog if it is closed."""
     if sys.stdin is None:
         raise UnreadableLog("-: standard input is closed")
     return Run("-", lambda: _stream(_chunks(sys.stdin.buffer)))
@@ -118,8 +119,8 @@ def open_stdin() -> Run:
 
 @contextmanager
 def kept_stdin() -> Iterator[Run]:
-    """Gives the run that standard input holds, read to its end into a file without a name: while this is open it can be
-    read again. Raises UnreadableLog where it is closed, StorageUnavailable."""
+    """Gives the run in standard input, copied to a file without a name, so that it can be read again inside the `with`
+    block. Raises UnreadableLog if standard input is closed, and StorageUnavailable."""
     if sys.stdin is None:
         raise UnreadableLog("-: standard input is closed")
     with on_disk(_chunks(sys.stdin.buffer)) as file:
@@ -137,12 +138,13 @@ def _stream(chunks: Iterator[bytes]) -> Iterator[LogFile]:
 
 
 def from_bytes(data: bytes, name: str = "log") -> Run:
-    """-> a run of one file that is in memory already."""
+    """Returns a run of one file whose bytes are given."""
     return Run(name, lambda: iter((LogFile(name, lambda: iter((data,))),)))
 
 
 def _files_or_error(path: Path, name: str) -> Iterator[LogFile]:
-    """Yields the same as `_files`. A file that can't be read raises once its bytes are asked for, as others may be readable."""
+    """Yields the same as `_files`. A file that cannot be read raises only when its bytes are used, because other files
+    may be readable."""
     try:
         yield from _files(path, name)
     except UnreadableLog as error:
@@ -154,7 +156,7 @@ def _raise(error: UnreadableLog) -> Iterator[bytes]:
 
 
 def _files(path: Path, name: str) -> Iterator[LogFile]:
-    """Yields the log files inside one file on disk; each must be read before the next is asked for."""
+    """Yields the log files inside one file on disk. Each must be read before the next."""
     found, unread = False, 0
     _refuse_wrong_ending(path)
     for inside in _named_errors(str(path), unpack(Upload(name, _read(path)), Budget(None))):
@@ -175,7 +177,8 @@ def _files(path: Path, name: str) -> Iterator[LogFile]:
 
 
 def _refuse_wrong_ending(path: Path) -> None:
-    """Raises UnreadableLog where a name names an archive and the content is none: a broken download, most often."""
+    """Raises UnreadableLog if the name is that of an archive but the content is not, usually after a broken
+    download."""
     wanted = next((magic for ending, magic in _MAGIC.items() if path.name.endswith(ending)), None)
     try:
         with path.open("rb") as file:
@@ -197,7 +200,7 @@ def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _named_errors(name: str, items: Iterator[Item]) -> Iterator[Item]:
-    """Yields the same; an error on the way names the path that was given."""
+    """Yields the same items. Errors while reading name the path that was given."""
     try:
         yield from items
     except UnreadableLog as error:

@@ -1,4 +1,4 @@
-"""Lines that differ in digits alone: where one has its rank and its time, all others have theirs."""
+"""Templates of lines that differ only in digits: if the place of rank and time is known in one, it is known in all."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from torchtriage.reading.prefixes.strip import OWN_RANK, Origin
 from torchtriage.reading.prefixes.times import stamp_in, with_iso_marks
 
 _LONGEST = 200  # characters of a line whose template is remembered
-_TIME_WITHIN = 120  # characters in which a line says its time
+_TIME_WITHIN = 120  # characters in which a line has its time
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 
 
 class Template(NamedTuple):
-    """Where a line has its rank and its time, None where it has none; `begin`: where its text begins, behind torch's own
-    label of the rank, or 0 where nothing precedes it."""
+    """The places of rank and time in a line, None if it has none. `begin` is where its text starts: after torch's own
+    label of the rank, or 0."""
 
     begin: int
     rank: slice | None
@@ -26,13 +26,14 @@ PLAIN = Template(0, None, None)
 
 
 def without_digits(lines: list[str]) -> list[bytes]:
-    """-> the lines with every digit as 0; all at once, as bytes, which takes a tenth of the time."""
+    """Returns the lines with every digit replaced by 0. They are processed together, as bytes, which takes a tenth of
+    the time."""
     return "\n".join(lines).encode("utf-8", "replace").translate(_DIGITS).split(b"\n")
 
 
 def template_of(raw: str, origin: Origin) -> Template | None:
-    """-> where a line, of which `strip_prefixes` gave `origin`, has its rank and its time, and with it all lines that
-    differ in digits alone; None where another label precedes it, or where other digits may mean something else."""
+    """Returns the template of a line and all lines that differ from it only in digits. `origin` is the result of
+    `strip_prefixes`. Returns None if the line has another label, or if other digits in it may have a meaning."""
     label = TORCH_RANK.match(raw) if raw.startswith("[rank") and origin.text is not raw else None
     begin, stream = (label.end(), f"{label['torch_rank']}/") if label else (0, "")
     text = raw[begin:]
@@ -51,7 +52,7 @@ def template_of(raw: str, origin: Origin) -> Template | None:
 
 
 def read_by(template: Template, raw: str) -> tuple[str, int | None, str | None, str]:
-    """-> text, rank, time and stream of a line that has this template."""
+    """Returns (text, rank, time, stream) of a line with this template."""
     begin, rank, time = template
     digits = raw[rank] if rank else ""
     stamp = with_iso_marks(raw[time]) if time else None

@@ -1,4 +1,4 @@
-"""Bytes of a log → text: whether a file is in UTF-16 or UTF-32, and the encoding of a line that is no UTF-8."""
+"""Decodes the bytes of a log: recognizes UTF-16 and UTF-32 files, and the encoding of lines that are not UTF-8."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import codecs
 
 from torchtriage.lazy_regex import lazy_regex
 
-# In this order: the mark of one begins with another's.
+# The order matters, because one byte order mark begins with another.
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be",
           codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}  # fmt: skip
 _SAMPLE = 4096  # bytes
-_NUL_SHARE = 0.4  # of the bytes at even or at odd places that are nul in UTF-16 without a mark; Chinese text has fewer
+_NUL_SHARE = 0.4  # share of NUL among the bytes at even or odd places in UTF-16 without a mark; Chinese text has fewer
 _VALID = lazy_regex(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _HIGH = lazy_regex(rb"[\x80-\xff]+")
-_MOSTLY = 0.75  # of the bytes above 127 are UTF-8 in a line that was meant to be; in Chinese of another kind some are
+# share of the bytes above 127 that are valid UTF-8 in a damaged UTF-8 line; Chinese in another encoding also has some
+_MOSTLY = 0.75
 _ERASED = lazy_regex(r"[^\x08]\x08")
-_MOST_ERASED = 200  # characters in a row
+_MOST_ERASED = 200  # characters erased in a row
 
 
 def utf16_or_32(first: bytes) -> tuple[str, int] | None:
-    """-> the UTF-16 or UTF-32 encoding that a file's first bytes are in, and the bytes of its mark; None where it is
-    none."""
+    """Returns the UTF-16 or UTF-32 encoding of a file and the size of its byte order mark, or None."""
     for mark, encoding in _BYTE_ORDER_MARKS.items():
         if first.startswith(mark):
             return encoding, len(mark)
@@ -31,7 +31,7 @@ def utf16_or_32(first: bytes) -> tuple[str, int] | None:
 
 
 def _utf32(sample: bytes) -> tuple[str, int] | None:
-    """Of four bytes the highest is always nul, the next one nearly always, the lowest hardly ever."""
+    """In UTF-32, the highest of four bytes is always NUL, the next one nearly always, and the lowest hardly ever."""
     zeros, count = [sample[at::4].count(0) for at in range(4)], len(sample) // 4
     for encoding, (high, next_one, lowest) in (("utf-32-le", (3, 2, 0)), ("utf-32-be", (0, 1, 3))):
         if zeros[high] == count and zeros[next_one] > 0.9 * count and zeros[lowest] < 0.1 * count:
@@ -47,8 +47,8 @@ def _utf16(sample: bytes) -> tuple[str, int] | None:
 
 
 def decode_lines(piece: bytes) -> list[str]:
-    """-> the lines of a piece of a log without their line ends, each as `decode_line` reads it; all at once where they can
-    be, which takes a tenth of the time."""
+    """Returns the lines of a piece of a log without line ends, decoded like `decode_line`. They are decoded together if
+    possible, which takes a tenth of the time."""
     try:
         text = piece.decode()
     except UnicodeDecodeError:
@@ -60,8 +60,8 @@ def decode_lines(piece: bytes) -> list[str]:
 
 
 def decode_line(raw: bytes) -> str:
-    """-> one line as text, without nul bytes and what a backspace took back. Bytes that are no UTF-8 are read as
-    GB18030 or Latin-1 where the whole line can be."""
+    """Returns one line as text, without NUL and without the characters that backspaces erased. A line that is not UTF-8
+    is decoded as GB18030 or Latin-1 if all of it is valid."""
     try:
         text = raw.decode()
     except UnicodeDecodeError:
@@ -75,7 +75,7 @@ def _from_other_encoding(raw: bytes) -> str:
     runs = _HIGH.findall(raw)
     if sum(map(len, _VALID.findall(raw))) > _MOSTLY * sum(map(len, runs)):
         return raw.decode("utf-8", "replace")  # UTF-8 that was cut or damaged
-    # Letters with accents stand alone in a word; Chinese characters seldom do.
+    # Letters with accents usually appear alone in a word, Chinese characters seldom.
     try:
         return raw.decode("gb18030" if any(len(run) > 2 for run in runs) else "cp1252")
     except UnicodeDecodeError:

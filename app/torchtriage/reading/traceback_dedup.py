@@ -1,36 +1,33 @@
-"""Recognises a traceback whose frames were read before, whatever rank wrote it: 512 ranks print one 512 times.
-
-A block and the line of a traceback's head in, where its known frames end out.
-"""
+"""Recognizes tracebacks whose frames were already read, from any rank: 512 ranks print the same one 512 times."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-_MOST = 256  # different tracebacks known of one file
-_MOST_SAME_FRAME = 8  # of these, with the same outermost frame
+_MOST = 256  # different tracebacks that are remembered per file
+_MOST_SAME_FRAME = 8  # of these, tracebacks with the same outermost frame
 _LONGEST = 64 << 10  # bytes of frames that are compared
-_LONGEST_LABEL = 64  # bytes that a rank's label has at most
-_LABEL = b"\0"  # stands for the label before each line of a body
+_LONGEST_LABEL = 64  # bytes of a rank's label
+_LABEL = b"\0"  # replaces the label before each line of a body
 _BOX_CORNER, _BOX_SIDE = "╭".encode(), "│".encode()  # rich draws a box around the frames
 
 
 @dataclass(slots=True)
 class KnownTracebacks:
-    """The frames of the tracebacks of one file, by the outermost one, with `_LABEL` where a rank's label stood before
-    each line. Comparing is done by memcmp, not by the line."""
+    """The frames of the tracebacks of one file, by the outermost frame. `_LABEL` replaces the rank's label of each
+    line. They are compared as a whole by memcmp, not line by line."""
 
     _known: dict[bytes, list[bytes]] = field(default_factory=dict)
     _count: int = 0
 
     def end_of_repeated(self, block: bytes, start: int, end: int) -> int:
-        """-> where the frames of the traceback end whose head is the line from `start` to `end`, if equal ones were read
-        before; else 0. Frames that `block` cuts off are not recognised."""
+        """Returns the end of the frames of the traceback whose head is the line from `start` to `end`, if equal frames
+        were read before, else 0. Frames that continue after `block` are not recognized."""
         head = block.find(b"Traceback", start, end)
         if head < 0:
             return 0  # the head of a launcher's report
         label, boxed, _ = block[start:head].partition(_BOX_CORNER)
-        inside = label + (_BOX_SIDE if boxed else b"  ")  # so begin the lines of the frames
+        inside = label + (_BOX_SIDE if boxed else b"  ")  # beginning of the lines with frames
         begin, first_end = end + 1, block.find(b"\n", end + 1)
         if first_end < 0 or len(label) > _LONGEST_LABEL or not block.startswith(inside[: len(label) + 1], begin):
             return 0
@@ -48,7 +45,7 @@ class KnownTracebacks:
         while end and end - begin < _LONGEST and block.startswith(inside, end):
             end = block.find(b"\n", end) + 1
         frames = block[begin:end]
-        # A launcher's own traceback differs from a worker's by its frames, so it is always read.
+        # A launcher's own traceback has other frames than a worker's, so it is always read.
         if frames and len(frames) < _LONGEST and _LABEL not in frames and b"launch" not in frames:
             known.append((b"\n" + frames).replace(b"\n" + label, b"\n" + _LABEL)[1:] if label else frames)
             self._count += 1

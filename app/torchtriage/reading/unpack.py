@@ -1,8 +1,8 @@
-"""Takes a file or an upload apart: its bytes in, the log files inside out, decompressed, a piece at a time. A pickled
-dump of the flight recorder comes out as text.
+"""Unpacks a file or upload into the log files in it, piece by piece. A pickled dump of the flight recorder is converted
+to text.
 
-Its first bytes decide what it holds, as names and content types are often wrong. Memory is bounded, and so is what
-comes out of few bytes (decisions/0025).
+The first bytes decide what it contains, because names and content types are often wrong. Memory is limited, and so is
+the size of data unpacked from few bytes (decisions/0025).
 """
 
 from __future__ import annotations
@@ -22,22 +22,21 @@ from torchtriage.reading.zstd import DecompressionParameter, ZstdError, ZstdFile
 if TYPE_CHECKING:
     import zipfile
 
-_FIRST, _CHUNK = 64 << 10, 1 << 20  # bytes that are unpacked at once: few at first, so that `watch` is called soon
-_DEPTH = 3  # a .gz in a .tar.gz that was sent with Content-Encoding is three
-_MOST_FILES = 25_000  # two of each of 10,000 ranks, and what is beside them
-_MOST_MEMBERS = 4 * _MOST_FILES  # of archives: folders and links too
-_OVERHEAD = 16 << 20  # bytes that an archive can have beside its files
-_FREELY = 32 << 20  # bytes that may come out of any few
-_RATIO = (
-    1000  # and how many times as many as came in beyond that: what gzip can do; the same line again and again is 260
-)
+_FIRST, _CHUNK = 64 << 10, 1 << 20  # bytes that are unpacked at once; few at first, so that `watch` is called soon
+_DEPTH = 3  # for example a .gz in a .tar.gz that was sent with Content-Encoding
+_MOST_FILES = 25_000  # two for each of 10,000 ranks, and some others
+_MOST_MEMBERS = 4 * _MOST_FILES  # members of archives, including folders and links
+_OVERHEAD = 16 << 20  # bytes of an archive besides its files
+_FREELY = 32 << 20  # bytes that may be unpacked from any amount
+_RATIO = 1000  # limit on the ratio beyond that; gzip's maximum is about this, and the same line repeated has 260
 _LONGEST_NAME = 300
 _FILE = (
     16 << 10
-)  # bytes of work that a file in an archive counts for, besides its own: each is looked at and kept by itself
+)  # bytes that each file in an archive counts in addition to its own, because each is checked and stored separately
 _HEADERS = 1 << 20  # bytes of a tar archive between two files; long headers would be read into memory
-_CONTENTS = 4 << 20  # bytes of a zip archive's list of contents, which is read into memory: 25,000 names of 100 letters
-_ZSTD_OPTIONS = {int(DecompressionParameter.window_log_max): 26}  # what a frame may make us allocate: 64 MiB
+# bytes of a zip archive's list of contents, which is read into memory; enough for 25,000 names of 100 characters
+_CONTENTS = 4 << 20
+_ZSTD_OPTIONS = {int(DecompressionParameter.window_log_max): 26}  # memory that a frame may require: 64 MiB
 _GZIP, _ZSTD, _TAR, _PICKLE = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"ustar", b"\x80"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 
@@ -47,9 +46,9 @@ def _unwatched(_: int) -> None:
 
 
 class Upload(NamedTuple):
-    """One thing that was sent or found on disk: its name, as far as it has one, and its bytes, to be read once.
-    `member`: it came out of an archive, where others can be beside it. `watch` is called with the size of every piece
-    that is read or unpacked, before anything is done with it; what it raises ends the reading."""
+    """A file that was sent or found on disk: its name, if it has one, and its bytes, which can be read once. `member`
+    is true if it is from an archive, which may have other files. `watch` is called with the size of every piece that is
+    read or unpacked, before the piece is used. An exception that it raises ends the reading."""
 
     name: str
     chunks: Iterator[bytes]
@@ -58,9 +57,10 @@ class Upload(NamedTuple):
 
 
 class Budget:
-    """How much the uploads of one request may unpack to, all together; None is no limit.
+    """Limits what the uploads of one request may unpack to, together. None means no limit.
 
-    `limit` is that of the logs in bytes. What is unpacked on the way counts each time, also where nobody reads it.
+    `limit` is the number of bytes of the logs. Data that is unpacked on the way counts each time, even if nobody reads
+    it.
     """
 
     def __init__(self, limit: int | None) -> None:
@@ -68,22 +68,22 @@ class Budget:
         self._logs = self._came = self._unpacked = self._files = self._members = 0
 
     def spend(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Yields the same chunks, those of logs; raises LogTooLarge where they are too many."""
+        """Yields the same chunks of logs. Raises LogTooLarge if there are too many bytes."""
         for chunk in chunks:
             self._logs += len(chunk)
             self._bound(self._logs, 0)
             yield chunk
 
     def came(self, chunks: Iterator[bytes], watch: Callable[[int], None]) -> Iterator[bytes]:
-        """Yields the same chunks, as they were sent."""
+        """Yields the same chunks, and counts them as received."""
         for chunk in chunks:
             self._came += len(chunk)
             watch(len(chunk))
             yield chunk
 
     def unpacked(self, chunks: Iterator[bytes], watch: Callable[[int], None]) -> Iterator[bytes]:
-        """Yields the same chunks, which came out of others; raises LogTooLarge where they are too many, or too many for
-        those they came out of."""
+        """Yields the same chunks, and counts them as unpacked. Raises LogTooLarge if there are too many bytes, or too
+        many compared with those received."""
         for chunk in chunks:
             self._unpacked += len(chunk)
             self._bound(self._unpacked, _OVERHEAD)
@@ -94,7 +94,7 @@ class Budget:
             yield chunk
 
     def member(self, archive: Upload, is_file: bool) -> None:
-        """Counts what is in archives; raises UnreadableLog where that is too much."""
+        """Counts the members of archives. Raises UnreadableLog if there are too many."""
         self._members += 1
         if is_file:
             self._files += 1
@@ -110,23 +110,24 @@ class Budget:
 
 
 def unpack(upload: Upload, budget: Budget) -> Iterator[Upload]:
-    """Yields the files in an upload; each must be read before the next is asked for.
+    """Yields the files in an upload. Each must be read before the next.
 
-    `budget` is that of all uploads of a request together. Raises UnreadableLog for what is broken or packed in an unsupported way, LogTooLarge, StorageUnavailable, and what the upload's `watch` raises.
+    `budget` is shared by all uploads of a request. Raises UnreadableLog for broken or unsupported archives,
+    LogTooLarge, StorageUnavailable, and what `watch` raises.
     """
     for file in _unwrapped(upload._replace(chunks=budget.came(upload.chunks, upload.watch)), budget, _DEPTH):
         yield Upload(clean_name(file.name), budget.spend(_named_errors(file.chunks, file.name)), file.member)
 
 
 def clean_name(name: str) -> str:
-    """-> a name that says where a file was, for showing; it is never used as a path."""
+    """Returns a name that says where a file was. It is only for display and never used as a path."""
     parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     shown = "".join(char if char.isprintable() else "?" for char in "/".join(parts))
     return shown[-_LONGEST_NAME:] or "log"
 
 
 class _Source:
-    """A stream over chunks whose beginning can be peeked at."""
+    """A stream over chunks that can be read ahead."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
@@ -134,7 +135,7 @@ class _Source:
         self.headers_left: int | None = None
 
     def peek(self, size: int) -> bytes:
-        """-> the next `size` bytes, or all there are."""
+        """Returns the next `size` bytes, or all remaining ones, without consuming them."""
         while len(self._buffer) - self._at < size:
             chunk = next(self._chunks, None)
             if chunk is None:
@@ -194,8 +195,8 @@ def _growing_chunks(read: Callable[[int], bytes]) -> Iterator[bytes]:
 
 
 def _members(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]:
-    """Yields the files of a tar archive; each must be read before the next is asked for."""
-    import tarfile  # here, as few logs lie in an archive and a start need not wait for it
+    """Yields the files of a tar archive. Each must be read before the next."""
+    import tarfile  # imported here because few logs are in archives
 
     found = False
     source.headers_left = _HEADERS
@@ -216,16 +217,17 @@ def _members(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload
             source.headers_left = _HEADERS
         source.headers_left = None
         for _ in source.all():
-            pass  # what follows the end is read too: a cut of the whole shows there only
+            pass  # reads the rest too, because only there a cut of the whole file shows
     if not found:
         raise UnreadableLog(f"{clean_name(upload.name)}: an archive without files")
 
 
 def _zipped(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]:
-    """Yields what a zip archive holds, in the order of a folder; its list of contents is at its end, so it is kept on disk."""
+    """Yields the files of a zip archive in the order of a folder. The archive is stored on disk, because its list of
+    contents is at its end."""
     import zipfile  # as above
 
-    ways = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others unpack without any bound on memory
+    ways = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # other methods unpack without a limit on memory
     with (
         _naming(upload.name),
         on_disk(source.all()) as kept,
@@ -244,9 +246,9 @@ def _zipped(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]
 
 
 def on_disk(chunks: Iterator[bytes]) -> IO[bytes]:
-    """-> a file without a name that holds them. Raises StorageUnavailable."""
+    """Returns a file without a name with this content. Raises StorageUnavailable."""
     with _storage_errors():
-        # Unbuffered, as a full buffer on a full disk would fail once more when the file is closed.
+        # Unbuffered, because on a full disk a full buffer would fail again when the file is closed.
         file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  the caller closes it
     try:
         for chunk in chunks:
@@ -269,7 +271,7 @@ def _storage_errors() -> Iterator[None]:
 
 
 class _ZipOnDisk:
-    """A zip archive on disk, of which no list of contents is read that would fill the memory."""
+    """A zip archive on disk. A list of contents that would fill the memory is not read."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -298,7 +300,7 @@ def _named_errors(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Turns the many ways in which reading fails into one error that names the file and the reason."""
+    """Turns the many errors of reading into one that names the file and the reason."""
     try:
         yield
     except _reading_errors() as error:
@@ -306,11 +308,11 @@ def _naming(name: str) -> Iterator[None]:
 
 
 def _reading_errors() -> tuple[type[Exception], ...]:
-    """-> what a broken archive raises."""
+    """Returns the exceptions that a broken archive raises."""
     import tarfile
     import zipfile
 
-    # RuntimeError: a zip that wants a password; NotImplementedError, which is one too: packed in a way that is not known.
+    # RuntimeError: a zip with a password. Its subclass NotImplementedError: an unknown compression method.
     known = (OSError, EOFError, zlib.error, ZstdError, RuntimeError, UnicodeError)
     return (*known, tarfile.TarError, zipfile.BadZipFile)
 

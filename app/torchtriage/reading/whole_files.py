@@ -1,4 +1,4 @@
-"""Files that must be read whole, such as dumps and stacks: pieces in, all bytes out, or why they are not read."""
+"""Files that must be read completely, such as dumps and stacks."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 
 class NotRead(Exception):
-    """Why a file is not read as what it looks like, in words that go on after its name."""
+    """Why a file is not read as what it looks like. The text continues after the file's name."""
 
 
 def whole(chunks: Iterable[bytes], most: int) -> bytes:
-    """-> all bytes. Of too many the rest is read, too: in an archive another file can follow. Raises NotRead where there
-    are more than `most`."""
+    """Returns all bytes. Raises NotRead if there are more than `most`; the rest is read anyway, because another file
+    may follow in an archive."""
     kept: list[bytes] = []
     size = 0
     for chunk in chunks:

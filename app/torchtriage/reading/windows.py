@@ -1,6 +1,6 @@
-"""Keeps the lines around hits, and the head and the tail of a file; everything else goes by uncopied.
+"""Keeps the lines around hits, and the head and tail of a file. Other lines are not copied.
 
-Lines that follow one another go on together, as bytes: what is done with many at once costs next to nothing a line.
+Consecutive lines are passed on together, as bytes. Working on many at once costs almost nothing per line.
 """
 
 from __future__ import annotations
@@ -16,46 +16,47 @@ from torchtriage.reading.record_lines import LONGEST_TEXT
 from torchtriage.reading.scan import Scanner
 
 BEFORE = 8  # lines kept before a hit
-BEFORE_WIDE = 40  # lines kept before the head of a traceback, in which the program says what it works on
+BEFORE_WIDE = 40  # lines kept before the head of a traceback, where the program shows what it works on
 AFTER = 12  # lines kept after a hit
-AFTER_BRIEF = 4  # lines kept after a line like many before it: its message goes on there
-AFTER_WIDE = 160  # lines kept after the head of a traceback or a table, whose body has no hits of its own
+AFTER_BRIEF = 4  # lines kept after one of many similar lines, for the rest of its message
+AFTER_WIDE = 160  # lines kept after the head of a traceback or table, whose body has no hits
 SAMPLE = 400  # bytes of a sample
-SAMPLE_EVERY = 64  # a sample is taken whenever the file has grown by a 64th, and in its first megabytes more often
-SAMPLE_ALL = 16 << 20  # bytes in which that is
-SAMPLE_STEP = 256 << 10  # bytes from one of those to the next
+SAMPLE_EVERY = 64  # a sample is taken whenever the file has grown by a 64th, but more often in its first megabytes
+SAMPLE_ALL = 16 << 20  # bytes at the start with more samples
+SAMPLE_STEP = 256 << 10  # distance in bytes between those samples
 HEAD = 64 << 10  # bytes at the start of a file that are always kept
-TAIL = 128 << 10  # bytes at its end
-WHOLE = 16  # files of a run that keep as much; the n-th keeps a share of WHOLE / n, as thousands tell the same
-LEAST = 64  # of them any file keeps as much as this part
-PIECE = 64 << 10  # bytes that go on together, at most; of a longer line, that line
-LONGEST_ERROR = 4096  # bytes of a line that speaks of an error and is not kept
-_STAMPED = 160  # bytes of a line in which its time stands
+TAIL = 128 << 10  # bytes at the end of a file that are always kept
+# files of a run that keep this much; the n-th keeps a share of WHOLE / n, because thousands have similar content
+WHOLE = 16
+LEAST = 64  # every file keeps at least HEAD and TAIL divided by this
+PIECE = 64 << 10  # bytes that are passed on together; a longer line is passed on alone
+LONGEST_ERROR = 4096  # bytes of an error line that is not kept
+_STAMPED = 160  # bytes of a line that contain its time
 _CLOCK = lazy_regex(rb"\d\d:\d\d:\d\d")
-_LINE = 100  # bytes of a line, most often
+_LINE = 100  # typical bytes of a line
 _LINE_FEEDS = b"\n" * (2 << 20)
 _HALF_OF_LONGEST = LONGEST_TEXT // 2
 
 
 @dataclass(slots=True)
 class Windows:
-    """`read` yields pieces of the file in order, as (number of the first line from 1, bytes of whole lines); a jump in
+    """`read` yields pieces of the file in order, as (number of the first line from 1, whole lines as bytes). A jump in
     the numbers is a gap.
 
-    `wide` are the scanner's patterns that open something long; `confirms` says whether what the scanner points at,
-    a pattern in a line, is really there. `sampled` collects some bytes of blocks that went by, as (number of the
-    last line, bytes), for a look at how the run progressed; the longer the file, the rarer.
-    Lines that show a pattern in `latest` open no window; `passing` collects the last ones of them, each with the lines
-    close above it. Neither do those that show a pattern in `error_marks` alone: `errors` collects the numbers of those
-    that are kept, before they are, and `passing_errors` counts the others.
-    After the iteration `size` (bytes) and `lines` are the size of the file, and `skipped` counts the hits that were
-    skipped because there were too many like them, `long` the kept lines that are longer than what is looked at.
+    `wide` are the scanner's patterns that begin something long. `confirms` returns whether a pattern that the scanner
+    found really matches the line. `sampled` collects some bytes of blocks that are not kept, as (number of the last
+    line, bytes), to show the progress of the run; the longer the file, the fewer. Lines that match only a pattern in
+    `latest` open no window; `passing` collects the last ones of them, each with the lines shortly before it. Lines that
+    match only a pattern in `error_marks` open none either: `errors` collects the numbers of those that are kept, and
+    `passing_errors` counts the others. After the iteration, `size` (bytes) and `lines` are the size of the file,
+    `skipped` is the number of hits that were skipped because there were too many similar ones, and `long` is the number
+    of kept lines that are too long to read completely.
     """
 
     scanner: Scanner
     wide: frozenset[int]
     confirms: Callable[[int, bytes], bool]
-    number: int = 1  # of the file in its run
+    number: int = 1  # index of the file in its run
     latest: frozenset[int] = frozenset()
     error_marks: frozenset[int] = frozenset()
     size: int = 0
@@ -67,11 +68,11 @@ class Windows:
     passing_errors: CountedLines = field(default_factory=CountedLines)
     _open_errors: deque[tuple[int, Piece, bytes]] = field(
         default_factory=deque
-    )  # that the tail may hold, by their bytes
+    )  # error lines that may be in the tail, by their bytes
     _sampled_at: int = 0
-    _kept: int = 0  # the last line that was yielded
+    _kept: int = 0  # number of the last line that was yielded
     _hits: HitSelection = field(init=False)
-    _head: int = field(init=False)  # bytes that are kept there
+    _head: int = field(init=False)  # bytes of the head that are kept
     _tail: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -105,7 +106,7 @@ class Windows:
                 self.sampled.append((self.lines, block[-SAMPLE:]))
             tail = block if len(block) >= self._tail else (tail + block)[-2 * self._tail :]
         if self.sampled and self.sampled[-1][0] == self.lines:
-            self.sampled.pop()  # The end of the file is kept, and its lines say themselves where they stand.
+            self.sampled.pop()  # the end of the file is kept, so it needs no sample
         start = 0 if len(tail) <= self._tail else tail.find(b"\n", len(tail) - self._tail) + 1
         self._settle_errors(self.size - len(tail) + start)
         self._settle_last_errors()
@@ -114,7 +115,7 @@ class Windows:
             yield from self._cut(tail[start:], [(0, len(tail) - start)], above)
 
     def _note_errors(self, block: bytes, spans: list[tuple[int, int]]) -> None:
-        """Takes the lines of a block that speak of an error, of which `spans` are kept, and the tail maybe."""
+        """Adds the error lines of a block. `spans` are kept, and perhaps the tail."""
         above, counted = self.lines + 1, 0
         kept = iter([*spans, (1 << 62, 1 << 62)])
         begin, stop = next(kept)
@@ -135,13 +136,13 @@ class Windows:
         self._settle_errors(self.size + len(block) - self._tail)
 
     def _settle_errors(self, tail: int) -> None:
-        """Counts the lines above the byte where the tail begins at the earliest."""
+        """Counts the error lines before byte `tail`, where the tail begins at the earliest."""
         while self._open_errors and self._open_errors[0][0] < tail:
             _, told, line = self._open_errors.popleft()
             self.passing_errors.add(told, line, rank_spelled(line))
 
     def _settle_last_errors(self) -> None:
-        """Takes the lines of the tail, of which those above the last window are not kept either."""
+        """Counts the error lines of the tail. Those before the last window are not kept."""
         for _, told, line in self._open_errors:
             if (number := last_line(told)) > self._kept:
                 self.errors.append(number)
@@ -149,7 +150,8 @@ class Windows:
                 self.passing_errors.add(told, line, rank_spelled(line))
 
     def _spans(self, block: bytes, owed: int, head: bool) -> tuple[list[tuple[int, int]], int]:
-        """-> byte spans of `block` to keep, each of whole lines, in order; and how many lines the last one lacks."""
+        """Returns the byte spans of `block` to keep, each of whole lines and in order, and how many lines the last one
+        needs from the next block."""
         spans: list[tuple[int, int]] = []
         known: list[tuple[int, int]] = []
         short = 0
@@ -174,8 +176,8 @@ class Windows:
         return _without(spans, known), short
 
     def _cut(self, block: bytes, spans: list[tuple[int, int]], above: int) -> Generator[tuple[int, bytes], None, int]:
-        """Yields the spans in pieces, except lines that were yielded before; returns the number of the block's last
-        line, where `above` is that of the line above it."""
+        """Yields the spans in pieces, without lines that were already yielded. Returns the number of the block's last
+        line; `above` is that of the line before the block."""
         counted = 0
         for start, end in spans:
             above += line_feeds(block, counted, start)
@@ -196,15 +198,15 @@ class Windows:
 
 
 def _line_end(block: bytes, start: int, end: int) -> int:
-    """-> the end of the last line that ends between two bytes, else of the line that begins at the first one."""
+    """Returns the end of the last line that ends between two bytes, or else of the line that begins at `start`."""
     if end == len(block):
         return end
     return block.rfind(b"\n", start, end) + 1 or block.find(b"\n", end) + 1 or len(block)
 
 
 def _long_lines(piece: bytes) -> int:
-    """-> how many lines are longer than what is looked at. One that is covers a whole half of that length, in which no
-    line feed stands; most pieces have none, and to split them takes ten times as long."""
+    """Returns how many lines are too long to read completely. Such a line covers a half of that length without a line
+    feed. Most pieces have none, and splitting them would take ten times as long."""
     halves = range(0, len(piece) - _HALF_OF_LONGEST + 1, _HALF_OF_LONGEST)
     if all(piece.find(b"\n", at, at + _HALF_OF_LONGEST) >= 0 for at in halves):
         return 0
@@ -212,7 +214,7 @@ def _long_lines(piece: bytes) -> int:
 
 
 def _samples(block: bytes, above: int) -> Iterator[tuple[int, bytes]]:
-    """Yields the samples of a block but the one at its end, as (number of the last line, bytes)."""
+    """Yields the samples of a block, except the one at its end, as (number of the last line, bytes)."""
     counted = 0
     for end in range(SAMPLE_STEP, len(block) - SAMPLE_STEP + 1, SAMPLE_STEP):
         cut = block.rfind(b"\n", counted, end) + 1
@@ -223,17 +225,17 @@ def _samples(block: bytes, above: int) -> Iterator[tuple[int, bytes]]:
 
 
 def line_feeds(block: bytes, start: int, end: int) -> int:
-    """-> how many line feeds there are. Rapidfuzz counts equal bytes, vectorised: three times as fast as bytes.count,
-    which in a healthy log took as long as the scan."""
+    """Returns the number of line feeds. Rapidfuzz counts equal bytes with vector instructions, three times as fast as
+    bytes.count, which in a healthy log took as long as the scan."""
     if not 4096 < end - start <= len(_LINE_FEEDS):
         return block.count(b"\n", start, end)
-    from rapidfuzz.distance import Hamming  # here, as a short log needs none of it
+    from rapidfuzz.distance import Hamming  # imported here because a short log does not need it
 
     return int(Hamming.similarity(block[start:end], _LINE_FEEDS))
 
 
 def _add(spans: list[tuple[int, int]], start: int, end: int) -> None:
-    """Adds a span that ends behind the last one's start; spans that touch become one."""
+    """Adds a span that ends after the start of the last one. Adjacent spans become one."""
     while spans and start <= spans[-1][1]:
         last = spans.pop()
         start, end = min(start, last[0]), max(end, last[1])
@@ -241,7 +243,7 @@ def _add(spans: list[tuple[int, int]], start: int, end: int) -> None:
 
 
 def _outside(lines: Iterable[Newest], spans: list[tuple[int, int]]) -> Iterator[Newest]:
-    """Yields the lines that no span holds; both are in order."""
+    """Yields the lines that are in no span. Both are in order."""
     rest = iter([*spans, (1 << 62, 1 << 62)])
     start, end = next(rest)
     for line in lines:
@@ -252,7 +254,7 @@ def _outside(lines: Iterable[Newest], spans: list[tuple[int, int]]) -> Iterator[
 
 
 def _without(spans: list[tuple[int, int]], known: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """-> the spans less the pieces in `known`; both are in order."""
+    """Returns the spans without the parts in `known`. Both are in order."""
     left: list[tuple[int, int]] = []
     pieces = iter([*known, (1 << 62, 1 << 62)])
     begin, end = next(pieces)
@@ -272,7 +274,7 @@ def _without(spans: list[tuple[int, int]], known: list[tuple[int, int]]) -> list
 
 
 def _back(block: bytes, at: int, lines: int) -> int:
-    """-> the start of the line that stands `lines` above the one that begins at byte `at`."""
+    """Returns the start of the line that is `lines` above the one at byte `at`."""
     start = at
     for _ in range(lines):
         start = block.rfind(b"\n", 0, max(start - 1, 0)) + 1
@@ -280,10 +282,10 @@ def _back(block: bytes, at: int, lines: int) -> int:
 
 
 def _forward(block: bytes, at: int, lines: int, kept: int = 0) -> tuple[int, int]:
-    """-> the end of the line that stands `lines` below the one at byte `at`, or of the block, where all of it is `kept`;
-    and how many of them the block lacks."""
+    """Returns the end of the line that is `lines` below the one at byte `at`, or of the block if all of it is `kept`,
+    and the number of these lines that are not in the block."""
     if kept == len(block):
-        near = block.count(b"\n", at, at + _LINE * (lines + 1))  # Most often so many lines are right below.
+        near = block.count(b"\n", at, at + _LINE * (lines + 1))  # usually so many lines are right below
         return kept, 0 if near > lines else max(lines + 1 - block.count(b"\n", at), 0)
     end = at
     for done in range(lines + 1):

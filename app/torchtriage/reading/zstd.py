@@ -1,4 +1,4 @@
-"""Python's own zstd module, where it is not there yet its backport."""
+"""Python's own zstd module, or its backport for older versions."""
 
 import sys
 

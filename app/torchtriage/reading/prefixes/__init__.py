@@ -1,1 +1,1 @@
-"""What precedes a line's own text (rank, host, time): known forms and learned ones, and how they are stripped."""
+"""Recognizes and strips what comes before a line's own text (rank, host, time): known and learned forms."""

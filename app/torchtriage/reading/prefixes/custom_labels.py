@@ -1,7 +1,7 @@
-"""Labels that no table knows: what nearly all lines of a file begin with, where what follows it is plainly another
-writer's; or behind which a traceback stands, line after line.
+"""Finds unknown labels: texts with which nearly all lines of a file begin and that are clearly from another writer, or
+that precede each line of a traceback.
 
-Lines without known prefixes in; a regex for the label out, and what its parts say about the writer.
+Returns a regex for the label and what its parts say about the writer. The lines must have no known prefixes.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from torchtriage.reading.prefixes.learned import FORMS, is_host
 from torchtriage.reading.prefixes.margins_and_markup import common_beginning
 
 _FEWEST = 8  # lines
-_NEARLY_ALL = 0.95  # of the lines carry it
-_HEADINGS = 2  # lines above a table, which do not
+_NEARLY_ALL = 0.95  # share of the lines with the label
+_HEADINGS = 2  # lines above a table, without the label
 _LONGEST = 160  # characters
 _FAR = 48  # tokens
-_MOST_WRITERS = 8  # of whose numbers each line's is as high as the one above
+_MOST_WRITERS = 8  # writers whose numbers never fall from one line to the next
 _MOST_DIGITS = 9
 _DIGITS = lazy_regex(r"\d+")
 _TOKEN = lazy_regex(r"\d+|[^\W\d_]+|\s+|.")
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
-# A date in any order and a clock, seconds since 1970: they differ from line to line.
+# A date in any order with a clock time, or seconds since 1970. They differ between lines.
 _CLOCK = (
     rf"(?:(?:\d{{1,4}}|{_MONTH})[-/. ]{{1,2}}(?:\d{{1,2}}|{_MONTH})(?:[-/. ,]{{1,2}}\d{{2,4}})?(?:[T_:@, \t]|at){{1,3}})?"
     r"\d{1,2}:\d\d:\d\d(?:[.,:]\d+)?|(?<![\d.])1\d{9}(?:\.\d+|\d{3})?(?!\d)"
 )
 CLOCK = lazy_regex(_CLOCK)
-_CLOCK_MARK = "\0"  # stands for a clock
-# In brackets and between bars a number can be anyone's; elsewhere one that changes counts something.
+_CLOCK_MARK = "\0"  # replaces a clock time
+# In brackets and between bars, a number can have any meaning. Elsewhere, a changing number counts something.
 _ENCLOSED = lazy_regex(r"\[[^\[\]]*\]|\([^()]*\)|\{[^{}]*\}|<[^<>]*>|\|[^|]*(?=\|)")
 _OPEN = lazy_regex(r"[\[({<][^\])}>]*$|^[^|]*\|[^|]*$")
 _END = lazy_regex(rf".*(?:[\]:|>)}}{_CLOCK_MARK}]\s*`?|-\s+|\d\s+|\s{{2,}}|\t)", re.S)
 _OWN = lazy_regex(
     r"\[(?:rank|default|trainer|worker|role_)[-_ :=]{0,2}0|\[[A-Za-z][\w.-]*0[\w.-]*:0\]|torch[./]|(?i:rank|epoch|step|iter|loss)"
 )
-# What no program prints behind a label of its own: output of others, passed on.
+# Texts that no program prints after its own label, so they are passed on from others.
 _FOREIGN = lazy_regex(
     r"Traceback \(most|  File \"|    \S|\[(?:rank|default)\d+\]:|[WEIF]\d{4} \d\d:\d\d:\d\d\.\d+ |\*{20}|={20}|-{20}$"
     r"|\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+\] torch|(?:srun|slurmstepd): error|(?:WARNING|ERROR|INFO):torch\.|/\S+\.py:\d+: \w*Warning:"
@@ -53,24 +53,25 @@ _FOREIGN = lazy_regex(
 _FOREIGN_THERE = lazy_regex(
     rf"(?:[A-Za-z][\w.-]{{0,60}}: )?(?:{_FOREIGN.pattern})"
 )  # perhaps from one of several hosts
-_FOREIGN_BEHIND = re2.compile(rf"(?m)[^\n](?:{_FOREIGN.pattern})")  # one search of all lines, as most files hold none
+# one search of all lines, because most files have none
+_FOREIGN_BEHIND = re2.compile(rf"(?m)[^\n](?:{_FOREIGN.pattern})")
 MOST_CUSTOM_LABELS = 16  # different labels of a file
 _LONGEST_ON_TRACEBACK = 120  # characters
 _TRACEBACK = "Traceback (most recent call last)"
 _FRAME = lazy_regex(r'\s*File "[^"]+", line \d')
-_FRAME_BEGINS = '   File "'  # behind the blank of a label
+_FRAME_BEGINS = '   File "'  # begins with the blank of a label
 _BELOW_FRAME = lazy_regex(r'  (?:File "[^"]+", line \d|  \S)')
 # <3> · w3| · (node-3) · 10.0.0.3:
 _TASK = lazy_regex(r"[<(\[w]?(?P<task>\d{1,5})[>)\]|:]{1,2}\s*")
 _ADDRESS = lazy_regex(r"(?<![\w.])(?P<host>\d{1,3}(?:\.\d{1,3}){3})(?![\w.])")
 _HOST = lazy_regex(r"(?<![\w.-])(?P<host>[A-Za-z][\w.-]*\d[\w.-]*)(?![\w.-])")
-# INFO - [worker-3]: what a logger writes behind its level is the process's own number; without one it would be a pod's.
+# INFO - [worker-3]: after a level, it is the process's own number; without a level it would be a pod's
 _WORKER = lazy_regex(r"[\[(<]?(?i:worker|trainer|proc(?:ess)?|replica)[-_ ]?(?P<task>\d{1,5})[\])>]?(?:\s?[:|>-]+)?\s*")
-_INSIDE = ("rank", "short", "local", "number", "bracket", "compose", "kubetail", "host")  # of FORMS
+_INSIDE = ("rank", "short", "local", "number", "bracket", "compose", "kubetail", "host")  # names in FORMS
 
 
 def custom_label(lines: Sequence[str]) -> str | None:
-    """-> a regex for what nearly all of a file's first lines begin with, or None."""
+    """Returns a regex for the text with which nearly all of a file's first lines begin, or None."""
     filled = [line[:_LONGEST] for line in lines if line.strip()]
     if len(filled) < _FEWEST or not _begin_alike(filled) or not _FOREIGN_BEHIND.search("\n".join(filled)):
         return None
@@ -86,13 +87,13 @@ def custom_label(lines: Sequence[str]) -> str | None:
 
 
 def _is_counter(values: Sequence[str]) -> bool:
-    """-> whether a number counts lines or seconds, and names no writer: it never falls, and takes many values."""
+    """Returns whether a number counts lines or seconds, so it names no writer: it never falls and has many values."""
     numbers = [int(value[:_MOST_DIGITS]) for value in values]
     return len(set(numbers)) > max(_MOST_WRITERS, len(numbers) // 8) and all(a <= b for a, b in pairwise(numbers))
 
 
 def _without_known(text: str) -> str:
-    """-> a text without the prefixes that are known on sight."""
+    """Returns a text without known prefixes."""
     while (found := prefix_of(text)) and found.end():
         if _FOREIGN.match(text):
             break
@@ -101,29 +102,30 @@ def _without_known(text: str) -> str:
 
 
 def _begin_alike(lines: list[str]) -> bool:
-    """-> whether nearly all lines begin with the same character, or with a digit; it decides for most files."""
+    """Returns whether nearly all lines begin with the same character, or with a digit. This decides for most files."""
     first = Counter(map(itemgetter(0), lines))
     digits = sum(often for char, often in first.items() if char.isdigit())
     return max(digits, *first.values()) >= _enough(lines)
 
 
 def _enough(lines: Sequence[object]) -> float:
-    """-> how many of the lines must carry a label."""
+    """Returns how many of the lines must have a label."""
     return min(_NEARLY_ALL * len(lines), len(lines) - _HEADINGS) if len(lines) > 4 * _HEADINGS else len(lines)
 
 
 def _common_tokens(lines: list[str]) -> list[str]:
-    """-> the tokens with which enough lines begin. Numbers are `0`; one that changes ends them, if it stands free."""
+    """Returns the tokens with which enough lines begin. Numbers become `0`. A changing number ends them if it stands
+    alone."""
     every, enough = len(lines), _NEARLY_ALL * len(lines)
     tokens = [_tokens(line) for line in lines]
     common: list[str] = []
     for _ in range(_FAR):
-        # Most lines differ at their second or third token: no more are read than agree.
+        # Most lines differ at the second or third token, so only the tokens that agree are read.
         here = [(token, line) for line in tokens if (token := next(line, ""))]
         if not here:
             break
         token, often = Counter(_masked(token) for token, _ in here).most_common(1)[0]
-        # Lines that ended hold the label alone.
+        # Lines that end here consist of the label alone.
         if often + every - len(here) < enough:
             break
         every -= len(here) - often
@@ -136,7 +138,7 @@ def _common_tokens(lines: list[str]) -> list[str]:
 
 
 def _tokens(line: str) -> Iterator[str]:
-    """Yields the words, numbers, blanks and other characters of a line; a clock is one of them."""
+    """Yields the words, numbers, blanks and other characters of a line. A clock time is one token."""
     at = 0
     while at < len(line):
         clock = CLOCK.match(line, at) if line[at].isalnum() else None
@@ -152,12 +154,12 @@ def _masked(token: str) -> str:
 
 
 def _open(text: str) -> bool:
-    """-> whether a bracket or a bar stands open at the end of a text."""
+    """Returns whether a bracket or bar is still open at the end of a text."""
     return bool(_OPEN.search(text))
 
 
 def _label_part(label: str) -> str:
-    """-> the label up to where its writer's own words begin, or a record."""
+    """Returns the label up to the start of its writer's own words or of a record."""
     label = label.partition('{"')[0]
     bare = _ENCLOSED.sub(
         lambda hit: hit[0] if hit[0].startswith("[") and _OWN.match(hit[0]) else "\1" * len(hit[0]), label
@@ -169,8 +171,8 @@ def _label_part(label: str) -> str:
 
 
 def _regex(label: str, counting: frozenset[int]) -> str:
-    """-> a regex for a label; the blanks at its end may lack where nothing follows. The numbers with the indexes in `counting`
-    are groups whose names begin with `count`."""
+    """Returns a regex for a label. The blanks at its end may be missing if nothing follows. The numbers with the
+    indexes in `counting` become groups whose names begin with `count`."""
     full = label.rstrip()
     numbers = count()
 
@@ -187,8 +189,8 @@ def _regex(label: str, counting: frozenset[int]) -> str:
 
 
 def label_before_traceback(text: str, below: Iterable[str]) -> str | None:
-    """-> a regex for what precedes the head of a traceback in `text`, where it precedes a frame `below` too,
-    or before a frame, where it precedes code or another frame."""
+    """Returns a regex for the text before the head of a traceback in `text`, if it also precedes a frame in `below`; or
+    before a frame, if it also precedes code or another frame. Otherwise returns None."""
     label, head, _ = text.partition(_TRACEBACK)
     if head:
         return _label_regex(label, below, _FRAME)
@@ -206,8 +208,8 @@ def _label_regex(label: str, below: Iterable[str], further: re.Pattern[str]) -> 
 
 @lru_cache(maxsize=1024)
 def writer_in(label: str) -> tuple[str, re.Match[str]] | None:
-    """-> the name of the form of FORMS that the end of a label has, or an empty one, and the match that says the writer:
-    `INFO - 3: ` has a task, `(node-3) ` a host. None where nothing says it."""
+    """Returns the name of the form of FORMS at the end of a label (or an empty name), and the match with the writer:
+    `INFO - 3: ` has a task, `(node-3) ` a host. None if the label names no writer."""
     starts = [0, *(gap.end() for gap in re.finditer(r"\s+", label.rstrip()))]
     for start in starts:
         if start and (worker := _WORKER.fullmatch(label, start)):

@@ -1,6 +1,6 @@
-"""The prefixes that are known on sight, in one table: name, example, regex. What a group says is in its name.
+"""The table of known prefixes: name, example and regex. The name of a group says what its value is.
 
-To add a prefix, add a row: its example is its test (tests/reading/test_known_prefixes.py).
+To add a prefix, add a row. Its example is its test (tests/reading/test_known_prefixes.py).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ LOCAL_RANKS = frozenset({"local_rank", "torchrun_local_rank"})
 NODES = frozenset({"node_rank", "task"})
 HOSTS = frozenset({"host", "stream_host", "pod"})
 STREAMS = frozenset({"stream_host", "stream", "pod"})
-OWN = RANKS | LOCAL_RANKS | {"torch_rank", "keys"}  # what a worker itself prints
+OWN = RANKS | LOCAL_RANKS | {"torch_rank", "keys"}  # printed by a worker itself
 
 
 class KnownPrefix(NamedTuple):
-    """`example` begins with the prefix and nothing else that is known; `regex` matches it from its start."""
+    """`example` begins with the prefix and has no other known one. `regex` matches it at the start of a line."""
 
     name: str
     example: str
@@ -43,7 +43,7 @@ class KnownPrefix(NamedTuple):
 
 _PROGRAM = r"[\w./@-]+\[\d+\]: ?"
 _HOST = r"[A-Za-z][\w.-]*"
-_NUMBERED = r"[A-Za-z](?=(?:[^\W\d]|[.-]){0,62}\d)[\w.-]{1,63}"  # a host's name with a number in it
+_NUMBERED = r"[A-Za-z](?=(?:[^\W\d]|[.-]){0,62}\d)[\w.-]{1,63}"  # a host name with a number in it
 _KEYS = r"(?:(?:global_|local_|node_)?rank|world_size|host(?:name)?|node|pid|role|gpu)"
 _TORCH = KnownPrefix(
     "torch >= 2.2 and Lightning: uncaught exceptions and C++ logs",
@@ -132,7 +132,7 @@ KNOWN = (
         r"\[(?:1|[\w.@-]+(?=,[^\]]{1,80}\]<std)),(?:mpirank:)?(?P<task>\d{1,6})(?:,(?P<host>[\w.-]+))?\](?:<std(?:out|err)>)?: ?",
     ),
     KnownPrefix("horovodrun", "[3]<stderr>:", r"\[(?P<task>\d{1,6})\]<std(?:out|err)>: ?"),
-    # Launchers and scripts that write host and rank into one bracket.
+    # Launchers and scripts that print host and rank in one pair of brackets.
     KnownPrefix(
         "host and local rank, also of torchrun's --role with the host's name",
         "[gpu-3:2] ",
@@ -185,7 +185,7 @@ KNOWN = (
         "stderr: ",
         r"stderr: |\[stderr\] |E {3}(?= *\S)|##\[error\]",
     ),
-    # Ranks of data and pipeline groups precede that of the tensor group, which counts over all nodes.
+    # Ranks of data and pipeline groups come before the rank of the tensor group, which counts over all nodes.
     KnownPrefix(
         "SGLang",
         "[2026-05-01 09:00:00 DP0 TP3] ",
@@ -203,7 +203,7 @@ TORCH_RANK = lazy_regex(_TORCH.regex)
 
 
 def _group(name: str, number: int) -> str:
-    """-> the name of a group in the regex of all prefixes, where names can stand once only."""
+    """Returns the name of a group in the regex of all prefixes, in which each name must be unique."""
     return f"{name}_{number}"
 
 
@@ -220,9 +220,9 @@ def _fields() -> dict[str | None, tuple[tuple[str, str], ...]]:
 
 
 _PREFIXES = lazy_regex(rf"\s?(?:{'|'.join(_numbered(prefix, number) for number, prefix in enumerate(KNOWN))})")
-# By the last group of a match: (what it says, group) for the groups of its prefix up to that one. A None says nothing.
+# Maps the last group of a match to (meaning, group) for the groups of its prefix up to that one. None has no meaning.
 FIELDS = _fields()
-# What a logger puts before each line of a worker that it passes on; the worker's own label follows.
+# Text that a logger prints before each line of a worker that it passes on. The worker's own label follows.
 _LEVEL = r"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL)"
 PASSED_ON = lazy_regex(
     rf"(?:[-|] )?(?:[\[(<*]{{0,2}}(?:{_LEVEL}\b|\d{{2,4}}[-/:]\d\d|[A-Z]\d{{4}} |(?i:level|std(?:out|err)|time|ts)\b)|\[(?=[^\n]{{0,100}}?(?:{_LEVEL}|\d\d:\d\d))|[\w.]+ ?[-|:] ?\[?{_LEVEL}\b)"
@@ -233,25 +233,26 @@ _LEVELS = ("DEBUG ", "INFO ", "WARNING ", "ERROR ", "CRITICAL ", "stderr: ")
 
 
 def prefix_of(text: str) -> re.Match[str] | None:
-    """-> what precedes a text, as the match of a known prefix; it can be empty. `FIELDS` says what its groups say."""
-    # Nearly all lines that failing workers write begin with their rank, and one regex is quicker than all of them.
+    """Returns the match of a known prefix at the start of a text. It may be empty. `FIELDS` says what its groups
+    mean."""
+    # Nearly all lines of failing workers begin with their rank, and one regex is faster than all.
     if text.startswith("[rank") and (ranked := TORCH_RANK.match(text)):
         return ranked
     return _PREFIXES.match(text) if may_begin(text) else None
 
 
 def may_begin(text: str) -> bool:
-    """-> whether one of the prefixes can be at the beginning of a text. Before most lines stands none, and the regex
-    takes five times as long to say so."""
+    """Returns whether a text may begin with a prefix. Most lines have none, and the regex takes five times as long to
+    decide that."""
     first = text[:1]
     if first in _OPENING:
         return True
     if first.isspace():
-        return text[:2] != "  "  # the body of a traceback, most often
+        return text[:2] != "  "  # usually the body of a traceback
     return text[3:4] == " " or "]: " in text or "@" in text or text.startswith(_LEVELS)
 
 
 def is_own(found: re.Match[str]) -> bool:
-    """-> whether a worker itself printed a prefix, and no collector."""
+    """Returns whether a worker itself printed a prefix, and not a collector."""
     fields = FIELDS[found.lastgroup]
     return bool(fields) and fields[-1][0] in OWN

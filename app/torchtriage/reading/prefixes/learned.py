@@ -1,7 +1,4 @@
-"""Labels too plain to be taken for a prefix on sight: a file has them where most of its first lines do.
-
-The first lines of a file in, the name of the label that they carry out.
-"""
+"""Labels that are too plain to be known prefixes. A file has them if most of its first lines do."""
 
 from __future__ import annotations
 
@@ -16,26 +13,27 @@ import re2
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.margins_and_markup import Edges
 
-_SHARE = 0.8  # of a file's first lines that carry a label
+_SHARE = 0.8  # share of a file's first lines with the label
 _FEWEST = 4  # lines
-_MOST = 64  # different names; more are no names
-_LINES_PER_TASK = 10  # lines of each task, where not all lines are of tasks
-_LINES_PER_HOST = 3  # lines of each host, where not all lines are of hosts
-_TASK_SHARE = 0.4  # of the first lines that such tasks wrote
+_MOST = 64  # different names; with more, they are not names
+_LINES_PER_TASK = 10  # lines of each task, if not all lines are from tasks
+_LINES_PER_HOST = 3  # lines of each host, if not all lines are from hosts
+_TASK_SHARE = 0.4  # share of the first lines that such tasks wrote
 _TRACEBACK = "Traceback (most recent call last)"
 _FRAME = lazy_regex(r'File "[^"]+", line \d')
 
 
 class LearnedLabel(NamedTuple):
-    """A label too plain to be a prefix on sight: `regex` matches it from a line's start. What a group says is in its
-    name: `task` is a rank, or a node where each task is a launcher that starts workers; `stream` names one writer."""
+    """A label that is too plain to be a known prefix. `regex` matches it at the start of a line. The name of a group
+    says what its value is: `task` is a rank, or a node if each task is a launcher that starts workers; `stream` names
+    one writer."""
 
     name: str
     example: str
     regex: str
 
 
-# Order matters: the surer come first.
+# Order matters: the more reliable forms come first.
 LABELS = (
     LearnedLabel(
         "clock",  # ts '[%F %T]'
@@ -43,7 +41,7 @@ LABELS = (
         r"\s?\[?(?P<time>\d{4}([-/])\d\d\2\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?)(?:(?<=\d)\] )(?!\[(?:DEBUG|INFO|WARN|ERROR|CRIT)|torch\.)",
     ),
     LearnedLabel(
-        "table",  # CloudWatch's Logs Insights, copied
+        "table",  # copied from CloudWatch's Logs Insights
         "| 2026-05-01T09:00:00.5Z | ",
         r" {0,3}\| (?P<time>\d{4}-\d\d-\d\dT[\d:.]+Z) \| ?",
     ),
@@ -52,12 +50,12 @@ LABELS = (
         "1777626000.123456 ",
         r"\s?(?P<open>\[)?(?P<time>1\d{9}(?:\.\d+|\d{3}(?=[\] ])))(?(open)\]) ",
     ),
-    LearnedLabel(  # seconds since the start; BuildKit's behind the number of a step
+    LearnedLabel(  # seconds since the start; BuildKit prints them after the number of a step
         "elapsed",
         "[    12.345678] ",
         r"(?P<open>\[) {0,9}\d{1,7}\.\d{1,6} ?s?\] |(?P<step>#\d{1,4}) \d{1,6}\.\d{1,3} ",
     ),
-    LearnedLabel(  # grep -rn; of context the marks are dashes
+    LearnedLabel(  # grep -rn; context lines have dashes
         "grep",
         "logs/rank3.log:17:",
         r"(?P<file>[\w./@=+-]*\w\.(?:log|out|err|txt)|[\w./@=+-]+/std(?:out|err))(?:(?P<mark>[:-])\d{1,9}(?P=mark)|:)",
@@ -74,13 +72,13 @@ LABELS = (
         "[gpu 3] ",
         r"\s?[\[(]?(?i:gpu|local[_ ]?rank|cuda|device)[ =:_]?(?P<local_rank>\d{1,2})[\])]?\s?[:|]? ",
     ),
-    LearnedLabel("number", "3: ", r"\s*(?P<task>\d{1,6}):(?!\d\d:\d\d) ?"),  # srun -l; not a clock
-    LearnedLabel(  # srun -l in a parent that logs what it reads
+    LearnedLabel("number", "3: ", r"\s*(?P<task>\d{1,6}):(?!\d\d:\d\d) ?"),  # srun -l; not a clock time
+    LearnedLabel(  # srun -l inside a process that logs what it reads
         "logged",
         "2026-05-01 09:00:00 [INFO] 3: ",
         r"(?=(?:[^:\n]++|:(?! ))*+: )(?=[^\n\"']{0,80}\b(?:INFO|ERROR|WARNING|DEBUG)\b)[\[\w-][^\n\"']{3,100}?(?:[\]:|-] |(?<=[A-Z]) )(?P<task>\d{1,6}): ",
     ),
-    LearnedLabel(  # mpiexec -l of Cray's PALS; no PCI address
+    LearnedLabel(  # mpiexec -l of Cray's PALS; not a PCI address
         "pals",
         "x1000c0s0b0n0 3: ",
         r"(?P<host>[a-z][\w.-]*\d[\w.-]*) (?P<task>\d{1,6}):(?![\da-f]{2}:) ?",
@@ -105,15 +103,15 @@ LABELS = (
     ),
 )
 FORMS = {label.name: lazy_regex(label.regex) for label in LABELS}
-_COUNTED = lazy_regex(r"\d{1,9}(?:[ /,:]|$)(?!\d\d:)")  # `step 12`, `epoch 3/10`; no time
+_COUNTED = lazy_regex(r"\d{1,9}(?:[ /,:]|$)(?!\d\d:)")  # `step 12`, `epoch 3/10`; not a time
 _OWN_NUMBERS = frozenset(
     {"clock", "table", "epoch", "elapsed", "grep", "rank", "short", "number"}
-)  # labels of which each line can have its own
-OF_HOSTS = frozenset({"host", "pals"})  # which name what wrote a line, no matter what collected it
+)  # labels that may differ in each line
+OF_HOSTS = frozenset({"host", "pals"})  # these name the writer of a line, whatever collected it
 _HOST = lazy_regex(
     r"(?:node|host|gpu|worker|trainer|dgx|hgx|ip-|compute|cn|nid|server|srv|master|pod|vm|instance|algo|a100|h100|v100)[\w.-]*\d|x\d+c\d"
 )
-# One of them begins a line of a file some of whose lines are of tasks or hosts; one search of all lines says so.
+# If some lines of a file are from tasks or hosts, one of these begins a line. One search of all lines decides that.
 _NUMBER_OR_HOST = re2.compile(rf"\n(?:\s*\d{{1,6}}:|(?:{_HOST.pattern})[^\s:]*:)")
 _NO_HOST = lazy_regex(
     r"^[A-Z0-9]+$|(?:Error|Exception|Warning|Interrupt|Exit|Fault)$|\.pyx?$"
@@ -123,9 +121,9 @@ _NO_HOST = lazy_regex(
 
 
 class Labels(NamedTuple):
-    """The labels that the lines of a file carry, by their names in FORMS, outer ones first; `custom`: one that no table
-    knows. `edges` is None where nothing is at them. `learning`: they are not all known yet, so that what a logger may
-    have put before a worker's label stays."""
+    """The labels of a file's lines, by their names in FORMS, outer ones first. `custom` is an unknown label. `edges` is
+    None if there is nothing at the edges of the lines. `learning` is true if not all labels are known yet; then the
+    text that a logger may have put before a worker's label is kept."""
 
     forms: tuple[str, ...] = ()
     custom: re.Pattern[str] | None = None
@@ -134,7 +132,7 @@ class Labels(NamedTuple):
 
 
 def learned_label(lines: Sequence[str]) -> str | None:
-    """-> the label that nearly all of a file's first lines begin with, or those of one step of a job; or None."""
+    """Returns the label with which nearly all of a file's first lines begin, or that of one step of a job, or None."""
     filled = [line for line in lines if line.strip()]
     if len(filled) < _FEWEST:
         return None
@@ -145,20 +143,20 @@ def learned_label(lines: Sequence[str]) -> str | None:
 
 
 def is_host(name: str) -> bool:
-    """-> whether a name before a colon is a host's, by its number and by what hosts are called."""
+    """Returns whether a name before a colon is a host name, by its number and by the usual names of hosts."""
     return bool(_HOST.match(name)) and not _NO_HOST.search(name)
 
 
 def _surely_of_hosts(lines: list[str]) -> bool:
-    """-> whether hosts precede some of the lines, where only output from afar is labelled: a few names that hosts
-    have come again and again."""
+    """Returns whether some lines begin with hosts because only remote output is labelled: a few typical host names
+    appear again and again."""
     names = Counter(hit["host"] for hit in map(FORMS["host"].match, lines) if hit and is_host(hit["host"]))
     return 1 < len(names) <= _MOST and min(names.values()) >= _LINES_PER_HOST
 
 
 def _surely_numbered(lines: list[str]) -> bool:
-    """-> whether task numbers precede some of the lines (of a job script, where only srun labels its output): a
-    traceback begins behind one and goes on behind the same one, or a few numbers come again and again."""
+    """Returns whether some lines begin with task numbers because only srun labels its output, and not the job script.
+    Then a traceback has the same number before its head and its frames, or a few numbers appear again and again."""
     found = [hit for hit in map(FORMS["number"].match, lines) if hit]
     begun: set[str] = set()
     for hit in found:
@@ -172,13 +170,15 @@ def _surely_numbered(lines: list[str]) -> bool:
 
 
 def _of_containers(found: list[re.Match[str]]) -> bool:
-    """-> whether the words behind pods' names are containers', which are few, and no line's own first word (`step 12`)."""
+    """Returns whether the words after pods' names are containers, which are few, and not each line's own first word
+    (`step 12`)."""
     counted = sum(bool(_COUNTED.match(hit.string, hit.end())) for hit in found)
     return len({hit["container"] for hit in found}) <= max(3, len(found) // 20) and counted * 2 < len(found)
 
 
 def _count_lines(found: list[re.Match[str]]) -> bool:
-    """-> whether numbers before lines count them: they rise, though a traceback's lines, if any, have one writer."""
+    """Returns whether numbers before lines count them. Then they rise, and the lines of each traceback have one
+    writer."""
     numbers = [int(hit["line"]) for hit in found]
     if any(number >= after for number, after in pairwise(numbers)):
         return False
@@ -186,9 +186,9 @@ def _count_lines(found: list[re.Match[str]]) -> bool:
 
 
 def _mostly(form: re.Pattern[str], lines: list[str]) -> list[re.Match[str]]:
-    """-> the matches of a form; none where too many lines lack it, which most often shows soon."""
+    """Returns the matches of a form, or an empty list if too many lines do not match, which usually shows soon."""
     found: list[re.Match[str]] = []
-    most, at = int((1 - _SHARE) * len(lines) + 0.5), 0  # lines that may lack it
+    most, at = int((1 - _SHARE) * len(lines) + 0.5), 0  # lines that need not match
     while at < len(lines):
         hits = list(map(form.match, lines[at : at + most + 1]))
         at += len(hits)

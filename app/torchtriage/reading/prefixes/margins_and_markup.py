@@ -1,7 +1,7 @@
-"""What a page, a mail or an editor put on every line: margins (quotation marks, bullets, an indent, line numbers), marks
-at line ends, tags and entities of HTML.
+"""Finds what a web page, mail or editor added to every line: margins (quotation marks, bullets, indents, line numbers),
+marks at line ends, HTML tags and entities.
 
-The first lines of a file in, its `Edges` out; then a line in, the line as its writer printed it out.
+Learns the `Edges` from the first lines of a file, then removes them from each line.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import NamedTuple
 from torchtriage.lazy_regex import lazy_regex
 
 _FEWEST = 4  # lines
-_MOST_MARGINS = 3  # in one another
-_NEARLY_ALL = 0.95  # of the lines have a mark
-_NUMBERED = 0.8  # of the lines have a number; between passages that were found stand rules
-_IN_A_ROW = 0.6  # of the numbers are followed by the next one
-_KINDS = 3  # different lines at least; of many ranks each can say the same once, in their order
+_MOST_MARGINS = 3  # nested margins
+_NEARLY_ALL = 0.95  # share of the lines with a mark
+_NUMBERED = 0.8  # share of the lines with a number; between search results there are rules
+_IN_A_ROW = 0.6  # share of the numbers that are followed by the next one
+_KINDS = 3  # different lines; many ranks can each print the same line once, in order
 _FIRST = 10  # lines that decide for most files
 _DIGITS = lazy_regex(r"\d+")
 _MARKS = lazy_regex(r"(?:[ \t]|[>+*`:\u2022\u00b7\u200b-]|#(?!\d))+(?=\S)")
 _NUMBER = lazy_regex(r"\s*[L#]?(\d{1,9})([:.)|│>\s-]*)")
-_MOSTLY = 0.7  # of the lines stand in such a document's block
-_HEADINGS = 3  # lines above a diff that have no mark of it
+_MOSTLY = 0.7  # share of the lines that are in such a document's block
+_HEADINGS = 3  # lines above a diff without its mark
 _AT_EDGE = lazy_regex(
     r"(\s*)(?:Traceback \(most recent|\[(?:rank|default)\d{1,6}\]:|[WEIF]\d{4} \d\d:\d\d:\d\d\.\d|\d{4}-\d\d-\d\d[T ]\d\d:)"
 )
-_SHORTEST, _LONGEST = 8, 200  # characters of what was put behind every line
+_SHORTEST, _LONGEST = 8, 200  # characters of a text added after every line
 _OWN_FIELDS = lazy_regex(r"(?:[:|,]? ?\b[\w.]{1,40}=\"[^\"]{0,80}\")+$")
 _TAILS = ("`", "|", "│", "\\", "^[[0m", "[0m")
 _FEWEST_MARKED = 2  # lines that show it
@@ -48,8 +48,8 @@ _PLAIN = str.maketrans({"\u00a0": " ", "\u3000": " ", "\u2002": " ", "\u2003": "
 
 
 class Edges(NamedTuple):
-    """What is at the edges of a file's lines: `margins` before them, the outer ones first, and `tails` behind them;
-    `markup`: a page, a mail or an editor changed what stands between."""
+    """The additions at the edges of a file's lines: `margins` before them, the outer ones first, and `tails` after
+    them. `markup` is true if a web page, mail or editor changed the text between them."""
 
     margins: tuple[re.Pattern[str], ...] = ()
     tails: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Edges(NamedTuple):
 
 
 def edges_of(sample: Sequence[str]) -> Edges | None:
-    """-> what is at the edges of the lines of a file, of which these are the first; None where nothing does."""
+    """Returns the additions at the edges of a file's lines, from its first lines, or None."""
     markup = has_markup(sample)
     plain = [without_markup(line) for line in sample] if markup else sample
     found = Edges(margins(plain), tails(plain), markup)
@@ -65,7 +65,7 @@ def edges_of(sample: Sequence[str]) -> Edges | None:
 
 
 def without_edges(text: str, edges: Edges) -> str:
-    """-> a line as it was printed, without what is at its edges."""
+    """Returns a line as it was printed, without the additions at its edges."""
     if edges.markup:
         text = without_markup(text)
     for margin in edges.margins:
@@ -78,7 +78,7 @@ def without_edges(text: str, edges: Edges) -> str:
 
 
 def margins(lines: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    """-> regexes for the margins of a file whose first lines are these, the outer ones first."""
+    """Returns regexes for the margins of a file, from its first lines, the outer ones first."""
     found: list[re.Pattern[str]] = []
     while len(found) < _MOST_MARGINS:
         filled = [line for line in lines if line.strip()]
@@ -91,14 +91,15 @@ def margins(lines: Sequence[str]) -> tuple[re.Pattern[str], ...]:
 
 
 def without_margins(lines: Sequence[str]) -> list[str]:
-    """-> the lines without the marks of a quotation, which precede each piece of a line that was cut."""
+    """Returns the lines without quotation marks, which come before each piece of a line that was cut."""
     for margin in margins(lines[:200]):
         lines = [margin.sub("", line, count=1) for line in lines]
     return list(lines)
 
 
 def tails(lines: Sequence[str]) -> tuple[str, ...]:
-    """-> the marks at the end of nearly every line, as of a table or of a terminal's pane, the last ones first."""
+    """Returns the marks at the end of nearly every line, such as those of a table or terminal pane, the last ones
+    first."""
     if fields := _fields_behind(lines):
         return (fields,)
     marked = sum(line.rstrip().endswith(_TAILS) for line in lines[:_FIRST])
@@ -114,7 +115,7 @@ def tails(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fields_behind(lines: Sequence[str]) -> str:
-    """-> what a collector put behind nearly every line, as fields of its own; nothing most often."""
+    """Returns the fields that a collector added after nearly every line. Usually empty."""
     first = [line.rstrip() for line in lines[:_FIRST]]
     if len(first) < _FIRST or len({line[-_SHORTEST:] for line in first}) > 1:
         return ""
@@ -127,7 +128,7 @@ def _fields_behind(lines: Sequence[str]) -> str:
 
 
 def common_beginning(texts: Sequence[str]) -> str:
-    """-> what all of the texts begin with."""
+    """Returns the text with which all of the texts begin."""
     low, high = min(texts, default=""), max(texts, default="")
     return next((low[:at] for at, char in enumerate(low) if high[at] != char), low)
 
@@ -137,9 +138,9 @@ def _ends_with(mark: str) -> Callable[[str], bool]:
 
 
 def _line_numbers(lines: list[str]) -> re.Pattern[str] | None:
-    """-> a regex for the numbers that count the lines, as of `cat -n`, `grep -n` and editors."""
+    """Returns a regex for numbers that count the lines, as printed by `cat -n`, `grep -n` and editors, or None."""
     if sum(map(bool, map(_NUMBER.match, lines[:_FIRST]))) * 2 < min(len(lines), _FIRST):
-        return None  # as of most files
+        return None  # true for most files
     hits = [hit for line in lines if (hit := _NUMBER.match(line))]
     if len(hits) < max(_FEWEST, _NUMBERED * len(lines)):
         return None
@@ -158,7 +159,7 @@ def _line_numbers(lines: list[str]) -> re.Pattern[str] | None:
 
 
 def _mark(lines: list[str]) -> re.Pattern[str] | None:
-    """-> a regex for the marks that every line of a quotation, a list or an indented passage begins with."""
+    """Returns a regex for the mark with which every line of a quotation, list or indented passage begins, or None."""
     first, often = Counter(map(itemgetter(0), lines)).most_common(1)[0]
     enough = len(lines) if first.isspace() else _NEARLY_ALL * len(lines)
     if often < (min(enough, len(lines) - _HEADINGS) if first == "+" and len(lines) > _FIRST else enough):
@@ -171,8 +172,8 @@ def _mark(lines: list[str]) -> re.Pattern[str] | None:
 
 
 def _indent(lines: list[str]) -> re.Pattern[str] | None:
-    """-> a regex for the indent of a log that is in a document, below a heading or a key of YAML; plainly so only
-    where a line of it is such a one as begins at the edge."""
+    """Returns a regex for the indent of a log in a document, below a heading or a YAML key, or None. At least one of
+    its lines must be of a kind that normally has no indent."""
     edge = next(filter(None, map(_AT_EDGE.match, lines)), None)
     if edge is None or not edge[1] or sum(line.startswith(edge[1]) for line in lines) < _MOSTLY * len(lines):
         return None
@@ -180,7 +181,7 @@ def _indent(lines: list[str]) -> re.Pattern[str] | None:
 
 
 def has_markup(lines: Sequence[str]) -> bool:
-    """-> whether a file, of which these are the first lines, went through a page, a mail or an editor."""
+    """Returns whether a file passed through a web page, mail or editor, judging by its first lines."""
     every = "\n".join(lines)
     if every.isascii() and "&" not in every and "<" not in every:
         return False
@@ -194,7 +195,7 @@ def has_markup(lines: Sequence[str]) -> bool:
 
 
 def without_markup(line: str) -> str:
-    """-> the line without tags, entities and typographic characters."""
+    """Returns the line without tags, entities and typographic characters."""
     if "<" in line:
         line = _TAG.sub("", line)
     if "&" in line:

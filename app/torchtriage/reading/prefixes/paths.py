@@ -1,4 +1,4 @@
-"""What the path of a run's file says about all its lines: attempt, rank, local rank, host. Paths in, `FileOrigin` out."""
+"""Derives attempt, rank, local rank and host of all lines of a file from its path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LAUNCH = lazy_regex(r"(?:^|/)node_(\d{1,6})_local_rank_(\d{1,6})_std(?:out|err)
 _RANK = lazy_regex(
     r"(?:^|[/_.-])(?:global_?|log_?)?(?:rank|std_log_process|proc(?:ess)?)[_.-]?(\d{1,6})(?=[/_.-]|$)", re.I
 )
-# Paddle: log/workerlog.3, of each host
+# Paddle: log/workerlog.3, on each host
 _LOCAL_RANK = lazy_regex(r"(?:^|[/_.-])(?:local_?rank[_.-]?|workerlog\.)(\d{1,6})(?=[/_.-]|$)", re.I)
 # Slurm: %j_%t.out, %x-%j-%t.err, %x-%j-%N-%t.err, %x_%j_%N.out, %j-%t-%N.out; submitit: %j_%t_log.err
 _HOST_TASK = lazy_regex(
@@ -38,18 +38,18 @@ _HOST = lazy_regex(
 )  # fmt: skip
 _DIGITS = lazy_regex(r"\d+")
 _MOST_DIGITS = 9
-# What is numbered that is no process: launches, tasks of an array, parts of one log.
+# Numbered things that are not processes: launches, tasks of an array, parts of one log.
 _NO_TASK = lazy_regex(
     r"(?i)(?:attempt|restart|retry|run|job|trial|epoch|step|part|shard|seed|fold|exp|version|v|phase|stage)[_.-]?$"
 )
-# stdout.log, stderr.log and error.json of a folder; 4711_3.out beside 4711_3.err
+# stdout.log, stderr.log and error.json of a folder; 4711_3.out next to 4711_3.err
 _CHANNEL = lazy_regex(r"(?:^|(?<=[/_.-]))(?:(?:std)?(?:out|err)(?:\.log|\.txt)?|error\.json)$")
 
 
 @dataclass(frozen=True, slots=True)
 class FileOrigin:
-    """What a file's path says about all its lines; None is what it does not say. `file` is None in a run of one file.
-    `log`: the rotated log that the file is a piece of."""
+    """The values that a file's path gives to all its lines, None if unknown. `file` is None in a run of one file. `log`
+    is the rotated log of which the file is a piece."""
 
     file: str | None
     rank: int | None = None
@@ -62,7 +62,7 @@ class FileOrigin:
 
 
 class FileOrigins:
-    """The origins of a run's files. `names` are those that are known beforehand; others may come one after another."""
+    """The origins of a run's files. `names` are those that are known from the start; others can follow."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         names = tuple(names)
@@ -74,27 +74,27 @@ class FileOrigins:
 
     @property
     def of_torchrun(self) -> bool:
-        """Whether a file lies where torchrun's `--log-dir` puts it."""
+        """Whether a file is where torchrun's `--log-dir` puts it."""
         return bool(self._roots)
 
     def of(self, name: str, several: bool) -> FileOrigin:
-        """-> what the path `name` inside the run says; nothing where the run is a single file."""
+        """Returns the origin for the path `name` inside the run. Empty if the run is a single file."""
         if not several:
             return FileOrigin(None)
         origin = _origin(name)
         origin = replace(origin, host=host_name(origin.host))
         if name in self._numbered and {origin.rank, origin.local_rank, origin.host, origin.node} == {None}:
             number = self._numbered[name]
-            origin = replace(origin, rank=number, node=number)  # Of a node, where an agent writes to it.
+            origin = replace(origin, rank=number, node=number)  # the number is a node if an agent writes to the file
         tree = _TREE.search(name)
         if tree is None:
             return origin
         self._roots.setdefault(tree["root"] or "")
         local = int(tree["local"])
         origin = replace(origin, local_rank=local, attempt=int(tree["attempt"]))
-        if len(self._roots) > 1:  # One folder a host: its name is what the others' differ in.
+        if len(self._roots) > 1:  # one folder per host: its name is the part in which they differ
             return replace(origin, rank=None, host=origin.host or self._host(tree["root"] or ""))
-        return replace(origin, rank=local)  # With a single host the local rank is the rank.
+        return replace(origin, rank=local)  # on a single host, the local rank is the rank
 
     def _host(self, root: str) -> str | None:
         first = root.partition("/")[0]
@@ -103,16 +103,16 @@ class FileOrigins:
 
 
 def writer_of(name: str) -> str:
-    """-> what is common to the names of all files into which one process writes."""
+    """Returns the common part of the names of all files that one process writes."""
     return _CHANNEL.sub("", name)
 
 
 def _numbered(names: Iterable[str]) -> dict[str, int]:
-    """-> of files whose names differ in one number only, which counts them from 0 on, that number."""
+    """Returns, for files whose names differ only in one number that counts from 0, that number."""
     same_but_numbers: dict[tuple[str, ...], dict[str, list[int]]] = {}
     for name in names:
         if name.rpartition("/")[2].startswith("slurm-"):
-            continue  # Tasks of an array, most often.
+            continue  # usually the tasks of an array
         same_but_numbers.setdefault(tuple(_DIGITS.split(name)), {})[name] = [
             int(number[:_MOST_DIGITS]) for number in _DIGITS.findall(name)
         ]
@@ -137,7 +137,7 @@ def _origin(name: str) -> FileOrigin:
         origin = replace(origin, local_rank=int(local[1]))
     if rank := _RANK.search(name):
         origin = replace(origin, rank=int(rank[1]))
-    # Slurm names the tasks of an array slurm-%A_%a.out by default, Ray a worker's file worker-ID-JOB-PID.err.
+    # By default, Slurm names the tasks of an array slurm-%A_%a.out, and Ray a worker's file worker-ID-JOB-PID.err.
     elif not name.rpartition("/")[2].startswith(("slurm-", "worker-")):
         origin = _task(name, origin)
     host = _HOST.search(name) or (_NODE_FILE.search(name) if origin.rank is None else None)

@@ -1,4 +1,4 @@
-"""Strips a line's prefixes, whatever put them there, and keeps what they say: rank, local rank, host, time."""
+"""Strips the prefixes of a line, and returns their values: rank, local rank, host and time."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ OWN_RANK = lazy_regex(
 _NCCL = lazy_regex(r"([A-Za-z][\w.-]*):\d+:\d+ \[(?:\d+)\] NCCL ")
 _LABEL = lazy_regex(r'(\w+)="([^"]*)"')  # of Loki
 _KEY = lazy_regex(r"(\w+)[=:]([\w.-]+)")
-# Ray says behind a line how many processes wrote it; the first time, what to do about it.
+# After a line, Ray prints how many processes wrote it. The first time, it adds a hint.
 _REPEATED = lazy_regex(r"\s*\[repeated \d{1,9}x across cluster\](?: \(Ray deduplicates logs [^\n]{0,400}\))?\s*$")
 _NODE_LABELS = ("node_name", "kubernetes_node_name", "kubernetes_host", "node", "nodename", "hostname", "host",
                 "instance")  # fmt: skip
 _POD_LABELS = ("pod", "pod_name", "kubernetes_pod_name", "k8s_pod_name")
-_MOST_ROUNDS = 4  # labels in one another
+_MOST_ROUNDS = 4  # nested labels
 _LEARNING = Labels(learning=True)
 
 
 class Origin(NamedTuple):
-    """What the prefixes of a line say, and the text that remains."""
+    """The values of a line's prefixes, and the remaining text."""
 
     text: str
     rank: int | None = None
@@ -58,7 +58,7 @@ _NOTHING = UNKNOWN[1:]
 
 
 def learn_labels(sample: Sequence[str]) -> Labels:
-    """-> the labels that nearly all of a file's first lines carry, also one inside another."""
+    """Returns the labels of nearly all of a file's first lines, including nested ones."""
     known = Labels(edges=edges_of(sample), learning=True)
     for _ in range(_MOST_ROUNDS):
         texts = [strip_prefixes(line, known).text for line in sample] if known != _LEARNING else sample
@@ -72,20 +72,21 @@ def learn_labels(sample: Sequence[str]) -> Labels:
 
 
 def may_be_passed_on(text: str) -> bool:
-    """-> whether a logger may have passed on a worker's line with its label."""
+    """Returns whether a logger may have passed on a worker's line with its label."""
     return "]:" in text and PASSED_ON.match(text) is not None
 
 
 def strip_prefixes(raw: str, known: Labels, outer: Origin = UNKNOWN) -> Origin:
-    """-> where a line came from and its bare text. `raw` is one line without its line end; `outer` what is known of it."""
+    """Returns the origin of a line and its text without prefixes. `raw` is one line without its line end. `outer` is
+    what is already known about it."""
     text = ANSI.sub("", raw) if "\x1b" in raw else raw
     if known.edges is not None:
         text = without_edges(text, known.edges)
-    # Lines are many, and a tuple's own way to make one takes a third of the time.
+    # There are many lines, and `tuple.__new__` takes a third of the time.
     origin = tuple.__new__(Origin, (text, *_NOTHING)) if outer is UNKNOWN else outer._replace(text=text)
     left = list(known.forms) if known.forms else None
     custom = known.custom
-    # What a logger puts before a worker's label comes last: a host's name can stand between.
+    # The text that a logger puts before a worker's label is handled last, because a host name can be between them.
     while found := (
         (left and _take_label(origin, left))
         or _take_known(origin)
@@ -97,7 +98,7 @@ def strip_prefixes(raw: str, known: Labels, outer: Origin = UNKNOWN) -> Origin:
 
 
 def _with_own_words(origin: Origin) -> Origin:
-    """-> the origin with what the line's own text says about rank, host and time."""
+    """Returns the origin with rank, host and time from the line's own text."""
     text = origin.text
     rank, host = origin.rank, origin.host
     if rank is None and ("ank" in text or "RANK" in text) and (own := OWN_RANK.match(text)):
@@ -106,7 +107,7 @@ def _with_own_words(origin: Origin) -> Origin:
         host = nccl[1]
     time = origin.time
     if time is None or time[:1] == "-":
-        inside = time_in(text) if text.count(":", 0, 120) > 1 else None  # as a clock has
+        inside = time_in(text) if text.count(":", 0, 120) > 1 else None  # like a clock time
         time = with_year(time, inside) if time else inside
     if rank == origin.rank and host == origin.host and time == origin.time:
         return origin
@@ -114,7 +115,7 @@ def _with_own_words(origin: Origin) -> Origin:
 
 
 def _take_label(origin: Origin, left: list[str]) -> Origin | None:
-    """-> the origin without the first of the labels that are left, which is taken from them."""
+    """Returns the origin without the first of the labels in `left`, which is removed from the list, or None."""
     for at, name in enumerate(left):
         found = FORMS[name].match(origin.text)
         if found is None or not found.end():
@@ -125,13 +126,13 @@ def _take_label(origin: Origin, left: list[str]) -> Origin | None:
 
 
 def _take_custom(origin: Origin, form: re.Pattern[str]) -> Origin | None:
-    """-> the origin without a label that no table knows."""
+    """Returns the origin without an unknown label, or None."""
     found = form.match(origin.text)
-    if found is None or not found.end():  # A label of blanks alone is met by nothing, too.
+    if found is None or not found.end():  # a label of blanks may match an empty text
         return None
     label, text = found[0], origin.text[found.end() :]
     clock = CLOCK.search(label)
-    if clock is not None:  # which is no part of the writer's name, and has no number of a task
+    if clock is not None:  # it is not part of the writer's name, and is not a task number
         origin = origin._replace(time=origin.time or time_in(label))
         label = CLOCK.sub("", label)
     for name, number in found.groupdict().items() if found.re.groupindex else ():
@@ -143,7 +144,7 @@ def _take_custom(origin: Origin, form: re.Pattern[str]) -> Origin | None:
 
 
 def _with_label(origin: Origin, found: re.Match[str], name: str) -> Origin:
-    """-> the origin without the label that was found."""
+    """Returns the origin without the label that was found."""
     part = found.groupdict()
     task = part.get("task")
     rank, local, pod, time = part.get("rank") or task, part.get("local_rank"), part.get("pod"), part.get("time")
@@ -163,7 +164,7 @@ def _with_label(origin: Origin, found: re.Match[str], name: str) -> Origin:
 
 
 def _with_path(origin: Origin, name: str | None) -> Origin:
-    """-> the origin with what the path says that grep put before a line."""
+    """Returns the origin with the values of the path that grep printed before a line."""
     if name is None:
         return origin
     where = FileOrigins().of(name, several=True)
@@ -177,7 +178,7 @@ def _with_path(origin: Origin, name: str | None) -> Origin:
 
 
 def _take_known(origin: Origin) -> Origin | None:
-    """-> the origin without a prefix that is known on sight."""
+    """Returns the origin without a known prefix, or None."""
     text = origin.text
     found = prefix_of(text)
     end = found.end() if found is not None else 0
@@ -188,7 +189,7 @@ def _take_known(origin: Origin) -> Origin | None:
     if last == "torch_rank":
         rank = found[group]
         stream = f"{origin.stream}{rank}/"
-        node = origin.node if origin.rank is None else None  # A task that is known by its rank need not be a node.
+        node = origin.node if origin.rank is None else None  # a task with a known rank need not be a node
         return Origin(text, int(rank), origin.local_rank, origin.host, origin.time, stream, origin.pod, node)
     if last == "time":
         return origin._replace(text=text, time=_outer_clock(origin, iso(found[group])))
@@ -196,7 +197,8 @@ def _take_known(origin: Origin) -> Origin | None:
 
 
 def _take_passed_on(origin: Origin) -> Origin | None:
-    """-> the origin without what a logger put before the label of the worker whose line it passed on."""
+    """Returns the origin without the text that a logger put before the label of the worker whose line it passed on, or
+    None."""
     found = PASSED_ON.match(origin.text)
     if found is None or not found.end():
         return None
@@ -205,12 +207,12 @@ def _take_passed_on(origin: Origin) -> Origin | None:
 
 
 def _outer_clock(origin: Origin, time: str | None) -> str | None:
-    """-> the time of a line, in which `time` stands; the outer clock stands on every line."""
+    """Returns the time of a line that contains `time`. The outermost clock is used, because it is on every line."""
     return with_year(origin.time, time) if origin.time else time
 
 
 def _with_fields(origin: Origin, fields: dict[str, str]) -> Origin:
-    """-> the origin with what the fields of a prefix say, by their names in the table of known prefixes."""
+    """Returns the origin with the values of a prefix, by their names in the table of known prefixes."""
 
     def first(names: frozenset[str]) -> str | None:
         return next((value for name, value in fields.items() if name in names), None)
@@ -233,7 +235,7 @@ def _with_fields(origin: Origin, fields: dict[str, str]) -> Origin:
     text = _REPEATED.sub("", origin.text) if pid and "x across cluster]" in origin.text else origin.text
     stream = first(STREAMS)
     streams = filter(None, (pod, stream if stream != pod else None, actor, rank, local_rank))
-    # Behind torchrun's label of the local rank, the rank of an outer task was that of the node.
+    # After torchrun's label of the local rank, the rank of an outer task is the node.
     outer_rank = None if "torchrun_local_rank" in fields and origin.node is not None else origin.rank
     return Origin(
         text,

@@ -1,6 +1,6 @@
-"""The times in lines, in the forms of loggers, schedulers and `date`: text in, ISO 8601 out.
+"""Finds times in lines, in the forms of loggers, schedulers and `date`, and converts them to ISO 8601.
 
-A time without a year, as of syslog and glog, begins with `--`.
+A time without a year, as in syslog and glog, begins with `--`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _MONTH = rf"(?:{'|'.join(_MONTHS)})"
 SYSLOG = rf"{_MONTH} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
 CTIME = rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) {SYSLOG} (?:[A-Z]{{3,5}} )?\d{{4}}"
-_FAR = 120  # characters in which a line says its time
-_DATE = 16  # characters of a date before the clock, at most
-_LONG_DATE = 11  # and of the one that most loggers write, before which no other can begin
+_FAR = 120  # characters in which a line has its time
+_DATE = 16  # most characters of a date before the clock time
+_LONG_DATE = 11  # the same for the form of most loggers, before which no other can begin
 _STAMP = lazy_regex(STAMP)
 _DAY = r"(?:[01]\d)[/-][0-3]\d \d\d:\d\d:\d\d"
 _IN_TEXT = lazy_regex(
     rf"(?P<stamp>{STAMP})"
     r"|[WEIF](?P<month>\d\d?)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d+)"  # glog, torch >= 2.2
-    r"|(?P<slashes>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?|\d{4}-\d\d-\d\d_\d\d:\d\d:\d\d)"  # torchelastic's report and others
+    # torchelastic's report and others
+    r"|(?P<slashes>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?|\d{4}-\d\d-\d\d_\d\d:\d\d:\d\d)"
     r"|(?P<american>[01]\d/[0-3]\d/\d{4} \d\d:\d\d:\d\d)"  # scripts of transformers
     rf"|(?P<ctime>{CTIME})"  # date, nvidia-smi
     rf"|(?:^\[?|(?<=^\[))(?P<brief>{_DAY})(?= - mm| d2\.|\s?\])"  # mmengine, detectron2
@@ -33,7 +34,7 @@ _SYSLOG_PARTS = lazy_regex(rf"({_MONTH}) ([ \d]\d) ([\d:.]+)(?: (?:[A-Z]{{3,5}} 
 
 
 def time_in(text: str) -> str | None:
-    """-> the first time in the beginning of a text, as ISO 8601."""
+    """Returns the first time near the beginning of a text, as ISO 8601, or None."""
     clock = _clock(text)
     if stamp := _stamp_at(text, clock):
         return with_iso_marks(stamp[0])
@@ -47,7 +48,8 @@ def time_in(text: str) -> str | None:
 
 
 def stamp_in(text: str) -> slice | None:
-    """-> where the first time is in the beginning of a text, if it is of the form that most loggers write."""
+    """Returns the place of the first time near the beginning of a text, if it has the form of most loggers, else
+    None."""
     stamp = _stamp_at(text, _clock(text))
     return slice(*stamp.span()) if stamp else None
 
@@ -57,8 +59,8 @@ def _stamp_at(text: str, clock: int) -> re.Match[str] | None:
 
 
 def _clock(text: str) -> int:
-    """-> where the first hours and minutes stand, as in 09:10:00, or -1. Most lines have none, and the regex takes
-    fifty times as long to say so."""
+    """Returns the place of the first hours and minutes, as in 09:10:00, or -1. Most lines have none, and the regex
+    takes fifty times as long to decide that."""
     at = text.find(":", 2, _FAR)
     while at >= 0:
         if text[at + 3 : at + 4] == ":" and text[at - 2 : at].isdecimal() and text[at + 1 : at + 3].isdecimal():
@@ -68,7 +70,7 @@ def _clock(text: str) -> int:
 
 
 def iso(time: str) -> str:
-    """-> one of the forms above, or seconds or thousandths since 1970, as ISO 8601."""
+    """Returns a time in one of the forms above, or in seconds or milliseconds since 1970, as ISO 8601."""
     if time[:1].isdigit() and time[2:3] not in "/-":
         return with_iso_marks(time) if time[4:5] in "-/" else _since_1970(time)
     if time[:1].isdigit():
@@ -81,34 +83,34 @@ def iso(time: str) -> str:
 
 
 def with_iso_marks(time: str) -> str:
-    """-> a time with the marks of ISO 8601. Most lines have one; str.translate takes four times as long."""
+    """Returns a time with the separators of ISO 8601. (str.translate would take four times as long.)"""
     return time.replace(" ", "T").replace("_", "T").replace("/", "-").replace(",", ".")
 
 
 def with_year(time: str, other: str | None) -> str:
-    """-> the time, with the year of another one where it has none itself."""
+    """Returns the time. If it has no year, adds that of `other`."""
     return f"{other[:4]}{time[1:]}" if time[:1] == "-" and other and other[:4].isdecimal() else time
 
 
 def moment(time: str) -> datetime:
-    """-> a time of these, for comparing; one without a year as of 2024, since any leap year will do. Raises ValueError
-    where it is no date."""
+    """Returns a datetime for comparison. A time without a year gets 2024, because any leap year will do. Raises
+    ValueError for an invalid date."""
     return datetime.fromisoformat(f"2024{time[1:]}" if time[:2] == "--" else time)
 
 
 def seconds_between(first: str | None, last: str | None) -> float | None:
-    """-> seconds from one time to another; None where they can't be compared: one of them alone has a year or an
-    offset from UTC, or is none."""
+    """Returns the seconds from one time to another. None if they cannot be compared: only one of them has a year or an
+    offset from UTC, or one is invalid."""
     if first is None or last is None or first[:1] != last[:1]:
         return None
     try:
         return (moment(last) - moment(first)).total_seconds()
-    except (ValueError, TypeError):  # TypeError: one has an offset and the other has none.
+    except (ValueError, TypeError):  # TypeError if only one has an offset
         return None
 
 
 def iso_time(seconds: float) -> str:
-    """-> seconds since 1970 as ISO 8601, in UTC."""
+    """Returns seconds since 1970 as ISO 8601 in UTC."""
     return (_EPOCH + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
 
 
