@@ -1,1 +1,1 @@
-"""Takes secrets out of text that is shown or kept."""
+"""Removes secrets from text that is shown or stored."""

@@ -1,7 +1,8 @@
-"""Secrets that a log spells otherwise, which the engine would decode later on: in base64, by escapes, percent signs,
-entities, with nul bytes between. Bytes of a log in, the same without those secrets out.
+"""Removes secrets that are encoded in a log in a way that the engine decodes later: base64, escapes, percent signs,
+HTML entities, NUL bytes between characters.
 
-Bounded work: only what shows such a form is decoded, and whole files up to the size that the engine reads at once.
+The work is limited: only text with such a form is decoded, and whole files only up to the size that the engine reads at
+once.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from torchtriage.reading.scan import Scanner
 from torchtriage.reading.unwrap.decoder_interface import LARGEST
 from torchtriage.reading.unwrap.transport_encoding import decoded_text, decoded_word
 
-_SAMPLE = 64 << 10  # bytes by which a file's form is told
+_SAMPLE = 64 << 10  # bytes that show a file's form
 _MARK = b"[redacted:encoded]"
-# What may spell a letter, a digit or a sign of ASCII: \u0068 and \x68, %68, &#104; &#x68; &quot;; each perhaps twice.
+# Encodings of an ASCII letter, digit or sign: \u0068 and \x68, %68, &#104; &#x68; &quot;; each may be applied twice.
 _ESCAPES = (
     rb"\\(?:u00|x)[2-7][0-9a-fA-F]",
     rb"%(?:25)?[2-7][0-9a-fA-F]",
@@ -34,20 +35,20 @@ _ESCAPES = (
     rb"\x08",
 )
 _TIMES = 2
-_MOST_ERASED = 20  # characters in a row that backspaces took back
+_MOST_ERASED = 20  # characters in a row that backspaces erased
 _PACKED = rb"[A-Za-z0-9+/]{64}"
 _ESCAPE = re2.compile(b"|".join(_ESCAPES))
 _SLASHED = re2.compile(rb"\\+(?:u00|x)([2-7][0-9a-fA-F])")
 _ERASED = lazy_regex(rb"[^\x08\n]\x08")
-_HEX = lazy_regex(rb"[0-9a-fA-F]+")  # of digests, which fill the lines of some logs
+_HEX = lazy_regex(rb"[0-9a-fA-F]+")  # digests, which fill the lines of some logs
 _BASE64 = re2.compile(rb"[A-Za-z0-9+/]{64,}={0,2}")
-# It ends where a string may end: what is left of a record must be one.
+# It ends where a string may end, because the rest of a record must remain one.
 _WORD = re2.compile(rb"(?:\\+(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})|[^\s\"'<>\\])+")
 
 
 def unspelled(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields the same chunks; of a file that spells a text with secrets from its first byte to its last (in base64, also
-    of a gzip file, for a URL or for a mail) that text in their place."""
+    """Yields the same chunks. If a whole file encodes a text with secrets (in base64, also of a gzip file, for a URL or
+    for a mail), yields that text instead."""
     rest = iter(chunks)
     read: list[bytes] = []
     size = 0
@@ -66,8 +67,9 @@ def unspelled(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def without_spelled_secrets(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields the blocks of a log, which is redacted as it stands, without the secrets that its words spell. Base64 of at
-    least 64 characters is spelled anew without them; of other forms the word that holds one is taken, or its line."""
+    """Yields the blocks of a log without the secrets that its words encode. The plain text must already be redacted.
+    Base64 of at least 64 characters is encoded again without the secrets; for other forms, the word or line with a
+    secret is removed."""
     for block in blocks:
         found = _scanner().which(block)
         if len(_ESCAPES) in found:
@@ -77,7 +79,7 @@ def without_spelled_secrets(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def redact_encoded(text: str, known: KnownSecrets | None = None) -> str:
-    """-> `text` as `redact` gives it, also without the secrets that its words spell."""
+    """Returns the result of `redact`, also without the secrets that words encode."""
     data = redact(text, known).encode("utf-8", "surrogateescape")
     return b"".join(without_spelled_secrets([data])).decode("utf-8", "surrogateescape")
 
@@ -95,7 +97,7 @@ def _word(found: re2._Match) -> bytes:
 
 
 def _repacked(found: re2._Match) -> bytes:
-    """-> base64 of the same text without its secrets; what stands there where it holds none, or is no text."""
+    """Returns base64 of the same text without its secrets. Returns it unchanged if it has none, or is not text."""
     spelled: bytes = found.group(0)
     if _HEX.fullmatch(spelled):
         return spelled
@@ -115,7 +117,8 @@ def _redacted(text: bytes) -> bytes:
 
 
 def _plain(text: bytes) -> bytes:
-    """-> a text with what is spelled in it as it is meant, all at once, as a callback for each sign takes long."""
+    """Returns a text with its encoded characters decoded, all at once, because a callback for each character takes
+    long."""
     text = text.replace(b"\0", b"")
     for _ in range(_MOST_ERASED if b"\x08" in text else 0):
         text = _ERASED.sub(b"", text)

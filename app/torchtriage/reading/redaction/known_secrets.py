@@ -1,6 +1,7 @@
-"""Remembers what was recognized as a secret, so that it goes wherever else it stands: values in, their places out.
+"""Remembers values that were recognized as secrets, so that they are removed wherever they appear again.
 
-A name tells of a secret once, as where the environment is printed; later the value may stand alone, in a command or a traceback.
+A name may identify a secret only once, for example where the environment is printed. Later the value may appear alone,
+in a command or traceback.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.redaction.secret_values import drawn_by_lot
 from torchtriage.reading.scan import Scanner
 
-_MOST = 64  # values, those that came first
-_LONG = 16  # bytes of a value that stands in the midst of a word, too
+_MOST = 64  # number of values, the first ones
+_LONG = 16  # bytes of a value that is also searched inside words
 _SHORTEST, _LONGEST = 8, 200
-_SHORT_TEXT = 4 << 10  # bytes up to which a search for each value takes less than to compile them
-_OPEN_KINDS = frozenset({"access-key-id", "cookie", "code", "signature"})  # tell of no secret, or of one for a moment
-# Letters and digits with nothing between, or with a sign that no name has: what else would be called the same?
+_SHORT_TEXT = 4 << 10  # bytes of a text for which searching each value is faster than compiling them
+# these are no secrets, or are valid only for a moment
+_OPEN_KINDS = frozenset({"access-key-id", "cookie", "code", "signature"})
+# Letters and digits without separators, or with a sign that names do not have. Nothing else is likely to be spelled the
+# same.
 _UNIQUE = lazy_regex(rb"(?=[^\d]{0,200}\d)(?=[^A-Za-z]{0,200}[A-Za-z])[\w.~+/=-]{16,200}")
 _UNIQUE_IF_SHORT = lazy_regex(
     rb"(?=[^\d]{0,16}\d)(?=[^A-Z]{0,16}[A-Z])(?=[^a-z]{0,16}[a-z])(?=[^!@#$%^&*+~]{0,16}[!@#$%^&*+~])[^\s\"'`\\]{8,15}"
@@ -25,7 +28,7 @@ _UNIQUE_IF_SHORT = lazy_regex(
 
 
 class KnownSecrets:
-    """What was recognized as a secret in one log, and its kinds. True while there is something."""
+    """The values recognized as secrets in one log, with their kinds. True if there are any."""
 
     def __init__(self) -> None:
         self._kinds: dict[bytes, str] = {}
@@ -36,8 +39,7 @@ class KnownSecrets:
         return bool(self._kinds)
 
     def add(self, data: bytes, start: int, end: int, kind: str) -> None:
-        """Remembers the value that stands in `data` from `start` to `end`, unless something that is no secret may be
-        spelled the same."""
+        """Remembers the value in `data` from `start` to `end`, unless something harmless may be spelled the same."""
         if len(self._kinds) >= _MOST or not _SHORTEST <= end - start <= _LONGEST or kind in _OPEN_KINDS:
             return
         value = data[start:end]
@@ -46,7 +48,7 @@ class KnownSecrets:
             self._scanner = None
 
     def spans(self, data: bytes) -> Iterator[tuple[int, int, str]]:
-        """Yields (first byte, byte after, kind) of each place where one of the values stands."""
+        """Yields (start, end, kind) for each place of one of the values."""
         for value, end in self._ends(data):
             start = end - len(value)
             if len(value) >= _LONG or not (_is_in_word(data[start - 1 : start]) or _is_in_word(data[end : end + 1])):

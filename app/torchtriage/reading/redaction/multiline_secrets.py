@@ -1,8 +1,8 @@
-"""Follows what goes on over lines: the body of a private key, the block of YAML that holds a secret's value, the line behind
-a name that stands alone, the columns of a table.
+"""Follows secrets over several lines: the body of a private key, the YAML block with a secret's value, the line after a
+name that is alone on its line, the columns of a table.
 
-Only lines that look like such a body are taken, under whatever stands before all lines; what other ranks print between
-stays.
+Only lines that look like such a body are removed, with the same prefix as its other lines. Lines of other ranks between
+them stay.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _PATIENCE = 1000  # lines without a part of the body, after which it is over
 _MOST = 16  # bodies at once
 _BEGINS = lazy_regex(KEY_BEGINS.encode())
 _ENDS = lazy_regex(KEY_ENDS.encode())
-# A line of a body, and whether nothing stands behind it.
+# A line of a body, and whether anything follows it.
 _BODY = lazy_regex(rb"[ \t\"'|>*#]{0,40}([A-Za-z0-9+/]+={0,3})((?:\\+[nr])*[\"', |\r]*$)?")
 _RUN = lazy_regex(rb"[A-Za-z0-9+/=]{24,}")
 _LAST_RUN = lazy_regex(rb"([A-Za-z0-9+/]{60,80}={0,2})((?:\\+n)?[\"',]{0,3})$")
 _FULL = 40  # characters of a line of a key's body; the last one is shorter
-_HEX = lazy_regex(rb"[0-9a-f]{32}")  # a line of OpenVPN's
+_HEX = lazy_regex(rb"[0-9a-f]{32}")  # a line of OpenVPN's keys
 _LONGEST_MAPPING = 100  # lines
 _LAST_NAME = lazy_regex(
     rb"(?:# )?[\"'\[]?[A-Za-z][\w.\[\]\"'-]*(?: (?:will|must) be \w+)?[ ]?(?:[:=]>?)?[ ]?[{\[(]?[ \t\r]*\Z"
@@ -35,14 +35,14 @@ _MEMBER = lazy_regex(
 _FIRST_QUOTE = lazy_regex(rb"[^\"'\n]*(?=[\"'])")
 _WRAPPED = lazy_regex(rb"([\"'])([^\"'\n]{6,400})\1[,)}\]]")
 _VALUE = lazy_regex(rb"(?i)\b(?:value|default|data|plaintext)[\"']?[ ]?[:=]")
-# As PHP and R print a value, below its name.
+# PHP and R print a value below its name.
 _TYPED = lazy_regex(rb"[^\n\"']{0,80}(?:(?:string|str|text|bytes)\(\d{1,6}\)|\[1\])[ ]?[\"']([^\"'\n]{1,400})[\"']")
-_NO_VALUE = lazy_regex(rb"[A-Za-z_]\w*=[^=]|[^A-Za-z0-9]+\Z")  # an assignment, a line that is drawn
-_OUT = lazy_regex(rb"Out\[0+\]:\Z")  # before what a notebook answers, its digits as zeros
+_NO_VALUE = lazy_regex(rb"[A-Za-z_]\w*=[^=]|[^A-Za-z0-9]+\Z")  # an assignment, or a drawn line
+_OUT = lazy_regex(rb"Out\[0+\]:\Z")  # before a notebook's output, with digits replaced by zeros
 
 
 class Following:
-    """What was begun and has not ended. True while there is something."""
+    """The secrets that have begun and not ended. True if there are any."""
 
     def __init__(self) -> None:
         self._begun: dict[bytes, Begun] = {}
@@ -51,8 +51,8 @@ class Following:
         return bool(self._begun)
 
     def spans(self, data: bytes, begins: list[tuple[int, str]]) -> Iterator[Span]:
-        """Yields (first byte, byte after, kind) of what is secret in `data`. `begins`: where something begins, up to the byte
-        after its sign, and what; what goes on beyond `data` is found in what comes next."""
+        """Yields (start, end, kind) of the secrets in `data`. `begins` has (end of the sign, what begins) for the
+        places where something begins. What continues after `data` is found in the next call."""
         waiting = iter(begins)
         begin = next(waiting, None)
         at = 0
@@ -71,7 +71,7 @@ class Following:
             while begin is not None and begin[0] <= end + 1:
                 if begin[1] == "key":
                     yield from self._key(data, at, begin[0], end)
-                elif begin[1] != opened:  # a table's header has one name or more
+                elif begin[1] != opened:  # the header of a table has one or more names
                     opened = begin[1]
                     for begun in _OPENED[begin[1]](line):
                         self._open(begun)
@@ -86,7 +86,7 @@ class Following:
                 del self._begun[next(iter(self._begun))]
 
     def _key(self, data: bytes, line: int, at: int, end: int) -> Iterator[Span]:
-        """Yields what stands of a key in the line of its begin; opens its body where it does not end there."""
+        """Yields the part of a key in the line where it begins. Follows its body if it does not end there."""
         closing = _ENDS.search(data, at, end)
         ends = closing is not None
         dashes = closing.start() if closing else data.find(b"-----", at, end)
@@ -98,7 +98,7 @@ class Following:
             self._open(_Key(data[line : begin.start() if begin else at].translate(DIGITS)))
 
     def _part(self, line: bytes) -> Sequence[Span]:
-        """-> what a line holds of what was begun, of which it forgets what has ended."""
+        """Returns the secrets in a line that belong to something begun. Forgets what has ended."""
         plain = line.translate(DIGITS)
         found: Sequence[Span] = ()
         over = []
@@ -120,7 +120,7 @@ class _Key(Begun):
 
     def __init__(self, prefix: bytes) -> None:
         self.prefix, self.left = prefix, _PATIENCE
-        self._full = False  # a whole line of it was seen, so that a shorter one may be its last
+        self._full = False  # whether a full line was seen, so that a shorter one may be the last
 
     def part(self, line: bytes, plain: bytes) -> Sequence[Span]:
         mine = plain.startswith(self.prefix)
@@ -131,7 +131,7 @@ class _Key(Begun):
         if run is None:
             run = _LAST_RUN.search(line.rstrip()) if len(line) >= _FULL else None
             if run is not None and not self._full:
-                self.prefix = plain[: run.start(1)]  # the first line's was a sentence
+                self.prefix = plain[: run.start(1)]  # the first line's prefix was a sentence
         if run is None:
             return ()
         whole = (len(run[1]) >= _FULL or _HEX.fullmatch(run[1]) is not None) and drawn_by_lot(run[1])
@@ -144,14 +144,14 @@ class _Key(Begun):
 
 
 class _Block(Begun):
-    """A block of YAML, which stands deeper than its name."""
+    """A YAML block, which has a larger indent than its name."""
 
     __slots__ = ()
 
     def __init__(self, line: bytes) -> None:
         name = line.rfind(b":")
         name = max(line.rfind(b" ", 0, name), line.rfind(b"\t", 0, name), line.rfind(b'"', 0, name)) + 1
-        before = line[:name]  # a dash of a list being blank
+        before = line[:name]  # the dash of a list counts as blank
         self.prefix = (before[:-2] + b"  " if before.endswith(b"- ") else before).translate(DIGITS)
         self.left = 20
 
@@ -170,7 +170,8 @@ class _Block(Begun):
 
 
 class _Mapping(Begun):
-    """A block of YAML whose values are secrets whatever their names: they stand deeper than the block's own name."""
+    """A YAML block whose values are secrets whatever their names are. They have a larger indent than the block's
+    name."""
 
     __slots__ = ("_doubt",)
 
@@ -183,7 +184,7 @@ class _Mapping(Begun):
     def part(self, line: bytes, plain: bytes) -> Sequence[Span]:
         if not plain.startswith(self.prefix):
             if not self.prefix.strip() and line.strip():
-                self.left = 0  # less deep
+                self.left = 0  # smaller indent
             return ()
         rest = line[len(self.prefix) :]
         if rest[:1].strip() and rest[:2] != b"- ":
@@ -202,7 +203,7 @@ class _Mapping(Begun):
 
 
 class _Object(_Mapping):
-    """An object that is named as a secret, of which the value is one."""
+    """An object with the name of a secret; one of its values is the secret."""
 
     __slots__ = ()
 
@@ -214,7 +215,7 @@ class _Object(_Mapping):
 
 
 class _Section(_Mapping):
-    """A section of an INI file whose values are secrets whatever their names, up to the next section."""
+    """A section of an INI file whose values are secrets whatever their names are, up to the next section."""
 
     __slots__ = ()
 
@@ -226,8 +227,8 @@ class _Section(_Mapping):
 
 
 class _Label(Begun):
-    """A name with nothing more on its line: its value is the one word of the next, or the last behind what begins both
-    lines; or the next line begins with it in quotes, where a printer of objects wrapped its text."""
+    """A name alone on its line. Its value is the only word of the next line, or the last word after a beginning that
+    both lines have. Or the next line begins with it in quotes, if a printer of objects wrapped its text."""
 
     __slots__ = ("_doubt", "_line")
 
@@ -237,7 +238,7 @@ class _Label(Begun):
 
     def part(self, line: bytes, plain: bytes) -> Sequence[Span]:
         if self._line.startswith(plain.rstrip()):
-            return ()  # blank behind what begins both
+            return ()  # nothing follows the common beginning
         typed = _TYPED.match(line)
         if typed:
             self.left = 0
@@ -253,7 +254,7 @@ class _Label(Begun):
         item = before.endswith(b"-") and not self._line.startswith(before)
         if not self._line.startswith(before[:-1].rstrip() if item else _without_answer(before)):
             return ()
-        self.left = 1 if item else 0  # a list may go on
+        self.left = 1 if item else 0  # a list may continue
         value = whole[word:].strip(b"\"',;")
         start = line.index(value, word)
         if len(value) < 6 or value[-1:] == b":" or _NO_VALUE.match(value):
@@ -265,18 +266,18 @@ class _Label(Begun):
 
 
 def _without_answer(before: bytes) -> bytes:
-    """-> what begins a line, without a notebook's `Out[0]:`."""
+    """Returns the beginning of a line without a notebook's `Out[0]:`."""
     return _OUT.sub(b"", before).rstrip() if before.endswith(b"]:") else before
 
 
 def _is_deeper(line: bytes, above: bytes) -> bool:
-    """-> whether it stands deeper than the line above, as the value of YAML does."""
+    """Returns whether a line has a larger indent than the line above, like a value in YAML."""
     return len(line) - len(line.lstrip()) > len(above) - len(above.lstrip())
 
 
 def _last_cell(line: bytes, doubt: int) -> list[Begun]:
-    """-> what a name begins that ends its line: a table, or a value that stands alone below. Where only blanks part what
-    may be a header's cells, either."""
+    """Returns what a name at the end of its line begins: a table, or a value alone on the next line. If only blanks
+    separate the possible cells of a header, returns both."""
     table = Table(line)
     return [table] if table.left and not table.aligned else [table, _Label(line, doubt)]
 

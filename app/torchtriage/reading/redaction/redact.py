@@ -1,7 +1,8 @@
-"""Takes secrets out of text that is shown or kept: the value goes, what told of it stays, and the mark says its kind.
+"""Removes secrets from text that is shown or stored. The value is replaced by a mark with its kind; the words that
+identify it stay.
 
-Hyperscan tells where each secret was recognized, in one pass; a log without any goes by uncopied. From there the secret is
-read to its end. What goes on over lines, a private key or a block of YAML, is followed in `multiline_secrets`.
+Hyperscan finds in one pass where secrets begin; a log without any is not copied. From there each secret is read to its
+end. Secrets that continue over lines, such as a private key or a YAML block, are followed in `multiline_secrets`.
 """
 
 from __future__ import annotations
@@ -54,34 +55,36 @@ from torchtriage.reading.redaction.secret_values import (
 from torchtriage.reading.scan import Scanner
 
 _kept_in: Path | None = None
-_Span = tuple[int, int, str]  # the first byte of a secret, the one after it, its kind: empty where it is none after all
-_LONG = 500  # bytes; of what is longer and no secret the end alone is looked at again
+_Span = tuple[int, int, str]  # start, end and kind of a secret; the kind is empty if it is not a secret after all
+_LONG = 500  # bytes; of a longer value that is not a secret, only the end is checked again
 _LONGEST = 16 << 10
 
 
 def keep_compiled(folder: Path) -> None:
-    """Has the compiled patterns kept in a folder, as to compile them takes half a second; called before the first use."""
-    global _kept_in  # What is compiled is one for the whole process, as the patterns are.
+    """Sets the folder for the compiled patterns, because compiling takes half a second. Must be called before the first
+    use."""
+    global _kept_in  # the compiled patterns are shared by the whole process
     _kept_in = folder
     keep_parsed(folder)
 
 
 def kept_scanner(patterns: list[bytes], once: bool = False) -> Scanner:
-    """-> a scanner for patterns of secrets, whose compiled form is kept there."""
+    """Returns a scanner for patterns of secrets. Its compiled form is stored in that folder."""
     key = b"secrets " + hashlib.sha256(b"\n".join([b"%d" % once, *patterns])).digest()
     return Scanner(lambda: patterns, _kept_in, key, once)
 
 
 def redact(text: str, known: KnownSecrets | None = None) -> str:
-    """-> `text`, a few lines at most, with known kinds of secrets replaced by a mark, `[redacted:kind]`. `known`: what was
-    recognized before, in texts of the same log; what is recognized here is added."""
+    """Returns `text`, a few lines at most, with known kinds of secrets replaced by the mark `[redacted:kind]`. `known`
+    has the secrets recognized before in the same log; those recognized here are added to it."""
     data = text.encode("utf-8", "surrogateescape")
     clean = _clean(data, Following(), KnownSecrets() if known is None else known)
     return text if clean is data else clean.decode("utf-8", "surrogateescape")
 
 
 def redacted(blocks: Iterable[bytes], known: KnownSecrets | None = None) -> Iterator[bytes]:
-    """Yields the same blocks, which end at line ends, without their secrets; lines stay lines. `known` as `redact` takes it."""
+    """Yields the same blocks, which end at line ends, without their secrets. The number of lines stays the same.
+    `known` is used as in `redact`."""
     following = Following()
     known = KnownSecrets() if known is None else known
     for block in blocks:
@@ -102,11 +105,11 @@ def _clean(block: bytes, following: Following, known: KnownSecrets) -> bytes:
 
 
 def _found(block: bytes, hits: list[tuple[int, int]], known: KnownSecrets) -> tuple[list[_Span], list[tuple[int, str]]]:
-    """-> the secrets of the patterns' matches, of which it tells `known`; and where something begins that goes on over lines,
-    and what."""
+    """Returns the secrets at the patterns' matches, and adds them to `known`. Also returns where something begins that
+    continues over lines, and what."""
     rules, weak = _rules(), _weak()
-    looked_at = [0] * len(rules)  # up to where each rule has nothing more to find
-    covered = 0  # up to where some secret was found, and the byte behind it
+    looked_at = [0] * len(rules)  # end of the data in which each rule has nothing more to find
+    covered = 0  # end of the last secret
     spans: list[_Span] = []
     begins: list[tuple[int, str]] = []
     for index, at in hits:
@@ -128,8 +131,8 @@ def _found(block: bytes, hits: list[tuple[int, int]], known: KnownSecrets) -> tu
 
 
 def _marked(block: bytes, spans: list[_Span]) -> bytes:
-    """-> the block with a mark in the place of each span; where spans overlap, one mark for all, of a form's kind
-    if one is among them."""
+    """Returns the block with a mark in place of each span. Overlapping spans get one mark, with the kind of a secret's
+    form if one is among them."""
     spans.sort(key=lambda span: span[0])
     telling = _telling()
     parts, done = [], 0
@@ -138,7 +141,7 @@ def _marked(block: bytes, spans: list[_Span]) -> bytes:
         if one[0] < end:
             end = max(end, one[1])
             if one[2] in telling and (one[0] == start or kind not in telling):
-                kind = one[2]  # of two forms the one that begins earlier tells more
+                kind = one[2]  # of two forms, the one that begins earlier is more specific
         else:
             parts += [block[done:start], b"[redacted:%b]" % kind.encode()]
             done = end
@@ -149,19 +152,21 @@ def _marked(block: bytes, spans: list[_Span]) -> bytes:
 class _Rule:
     """Finds the secrets of one of Hyperscan's patterns.
 
-    `weak`: it has nothing to add to a secret that another rule found there. `learns`: what it finds may stand elsewhere
-    without what tells of it here.
+    `weak` is true if the rule adds nothing to a secret that another rule found there. `learns` is true if its secrets
+    may appear elsewhere without the words that identify them here.
     """
 
     weak = learns = False
     pattern: str
 
     def find(self, data: bytes, at: int) -> _Span | None:
-        """-> the secret of the match that ends at `at`; of kind "" what is none, up to where nothing more is found."""
+        """Returns the secret of the match that ends at `at`. If it is none, returns a span with an empty kind, to the
+        place up to which nothing more is found."""
         return None
 
     def begun_at(self, data: bytes, at: int) -> str:
-        """-> what begins there, where there is no secret, and goes on over lines, as `multiline_secrets` calls it; else ""."""
+        """Returns the kind of thing that begins there and continues over lines, as named in `multiline_secrets`, or an
+        empty text."""
         return ""
 
 
@@ -191,7 +196,7 @@ class _Formed(_Rule):
 
 
 class _Behind(_Rule):
-    """Finds a secret by what stands before it."""
+    """Finds a secret by the text before it."""
 
     learns = True
 
@@ -229,7 +234,7 @@ class _Behind(_Rule):
         return start, end, named.kind
 
     def _value(self, data: bytes, at: int) -> Begins | None:
-        """-> where the value begins of the match that ends at `at`."""
+        """Returns where the value of the match that ends at `at` begins, or None."""
         named = self._named
         if named.doubt >= 2:
             start = at - named.least
@@ -244,13 +249,13 @@ class _Behind(_Rule):
         return found
 
     def _believes(self, data: bytes, at: int, begins: Begins, value: bytes) -> bool:
-        """-> whether the value that stands there is a secret."""
+        """Returns whether the value is a secret."""
         named = self._named
         quoted = bool(begins.quote)
         doubt = max(named.doubt, begins.doubt)
         if is_secret(value, doubt, quoted):
             return True
-        weaker = begins.doubt > named.doubt == 0  # the name would be believed, if a sign stood between
+        weaker = begins.doubt > named.doubt == 0  # the name would be enough if a sign separated it from the value
         if weaker or (doubt == 1 and _is_for_people(named.kind, value)):
             in_prose = (named.verb and data[at - 1 : at] != b"=") or (begins.prose and not quoted)
             if (is_chosen_in_prose if in_prose else is_chosen)(value):
@@ -267,7 +272,7 @@ class _Behind(_Rule):
 
 
 class _Address(_Rule):
-    """Finds the password in an address, or the token that stands alone before its host."""
+    """Finds the password in an address, or the token alone before its host."""
 
     pattern = ADDRESS
     learns = True
@@ -292,7 +297,7 @@ class _Address(_Rule):
 
 
 class _Unlisted(_Rule):
-    """Finds a token by how a word goes on that begins as those of issuers do."""
+    """Finds a token of an unknown issuer by the form of a word that begins like known tokens."""
 
     pattern = UNLISTED
     weak = True
@@ -310,7 +315,7 @@ class _Unlisted(_Rule):
 
 
 class _Begins(_Rule):
-    """Finds where something begins that goes on over lines."""
+    """Finds the beginning of a secret that continues over lines."""
 
     def __init__(self, begins: str, pattern: str) -> None:
         self._begins, self.pattern = begins, pattern
@@ -320,7 +325,7 @@ class _Begins(_Rule):
 
 
 class _Opening(_Rule):
-    """Finds a name alone on its line, of those that Hyperscan else finds only with a value behind them."""
+    """Finds a name alone on its line. For these names, Hyperscan otherwise searches only with a value after them."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern.replace("?P<cell>", "?:").replace("?P<block>", "?:")
@@ -341,21 +346,21 @@ _FROM_THERE = (
     "address",
     "dialled",
     "strong",
-)  # reaches that look themselves for where the secret begins
+)  # kinds of context that find the beginning of the secret themselves
 _BLANKS_AND_QUOTES = b" \t\"'`"
 _NEXT_OF_LIST = lazy_regex(rb"(\\{0,15}[\"']),[ \t]?(\\{0,15}[\"'])")
 _BECOMES = lazy_regex(rb"(\\{0,15}[\"']) -> (\\{0,15}[\"'])")
 _NAMES = lazy_regex(rb"\\{0,15}[\"'][ \t]?:")
-_MASKED = lazy_regex(rb"[xX*.]+|0+|[-_]+")  # put in the place of a token
+_MASKED = lazy_regex(rb"[xX*.]+|0+|[-_]+")  # replacements for a token
 _UNLISTED = lazy_regex(UNLISTED_WHOLE.encode())
 _NO_TOKEN = lazy_regex(lambda: words("begins_no_token"))
 _OF_BASE64 = (ascii_letters + digits + "+/_-").encode()
 _BASE64 = lazy_regex(rb"[A-Za-z0-9+/_-]{1,120}={0,2}")
-_LONGEST_UNNAMED = 100  # bytes; what is longer is data
+_LONGEST_UNNAMED = 100  # bytes; a longer word is data
 _OF_PASSWORDS = (ascii_letters + digits + "_!@#$%^*+-").encode()
 _STRONG = lazy_regex(rb"[\w!@#$%^*+-]{8,80}")
 _IN_A_PATH = (b"/", b"\\", b"%", b".")
-_LENGTHS_OF_BASE64 = (40, 43, 64, 86)  # of what has 30, 32, 48 and 64 bytes
+_LENGTHS_OF_BASE64 = (40, 43, 64, 86)  # lengths of encoded 30, 32, 48 and 64 bytes
 _TO_ITS_END = lazy_regex(rb"[^\s\"'<>`]{0,600}")
 _USER = lazy_regex(rb"([^\s/:@]*)(?::([^\s]*))?@")
 _PORT = lazy_regex(rb"\d{1,5}(?:[/?#]|$)")
@@ -389,12 +394,13 @@ _IN_PERCENT = lazy_regex(rb"((?:[^\s%\"'<>&]|%(?!40|2[fF])){1,200})%40")
 
 
 def _is_for_people(kind: str, value: bytes) -> bool:
-    """-> whether people may have chosen a secret of that kind, and not only drawn it by lot."""
-    return kind == "password" or (kind == "secret" and b"-" not in value)  # secrets of Kubernetes have names of words
+    """Returns whether people may have chosen a secret of this kind, so that it need not be random."""
+    # names of Kubernetes secrets consist of words
+    return kind == "password" or (kind == "secret" and b"-" not in value)
 
 
 def _end_of_list(data: bytes, start: int, end: int, quote: bytes, doubt: int) -> int:
-    """-> where the last secret ends of a list whose first stands there, or of `"old" -> "new"`."""
+    """Returns the end of the last secret in a list that begins with this one, or in `"old" -> "new"`."""
     listed = data[start - len(quote) - 1 : start - len(quote)] == b"["
     while (found := (_NEXT_OF_LIST if listed else _BECOMES).match(data, end)) and found[1] == found[2] == quote:
         begin = found.end()
@@ -503,7 +509,7 @@ def _before(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
 
 
 def _opened_by(found: re.Match[bytes], kind: str) -> str:
-    """-> what begins with a name that has nothing more on its line, as `multiline_secrets` calls it."""
+    """Returns what a name alone on its line begins, as named in `multiline_secrets`."""
     if found["cell"] is not None:
         if found["cell"].strip(b" \r"):
             return "table"
@@ -541,21 +547,21 @@ _REACHES = {
 
 
 def _is_other(data: bytes, name: int, start: int, end: int, quote: bytes) -> bool:
-    """-> whether what stands behind a name is no value of it: a number in no quotes behind a name in quotes, as the words of
-    a vocabulary have, or the name of an object's next member."""
+    """Returns whether the text after a name is not its value: a number without quotes after a name in quotes, as in the
+    vocabulary of a tokenizer, or the name of an object's next member."""
     if quote:
         return b"," in data[name - 1 : start] and _NAMES.match(data, end) is not None
     return end - start <= 6 and data[name - 1 : name] in (b'"', b"'") and data[start:end].isdigit()
 
 
 def _random(value: bytes) -> bool:
-    """-> whether a part of the value that is too long for a word looks drawn by lot."""
+    """Returns whether a part of the value that is too long for a word looks random."""
     return any(len(part) >= 12 and (drawn_by_lot(part) or is_of_capitals(part)) for part in re.split(rb"[-_.$]", value))
 
 
 def _unnamed(data: bytes, begin: int, end: int) -> _Span | None:
-    """-> a word that stands alone and is so long and so drawn by lot that only a secret or an id is, and no name before it
-    tells of an id."""
+    """Returns a word that is alone and so long and random that it must be a secret or an id, unless a name before it
+    says that it is an id."""
     begin = (
         begin
         - len(data[max(0, begin - _LONGEST_UNNAMED) : begin])
@@ -579,7 +585,7 @@ def _unnamed(data: bytes, begin: int, end: int) -> _Span | None:
 
 
 def _holds_text(word: bytes) -> bool:
-    """-> whether it is the base64 of a text, which redaction has looked at."""
+    """Returns whether a word is the base64 of a text. Redaction has already checked that text."""
     try:
         text = binascii.a2b_base64(word.rstrip(b"=") + b"==")
     except binascii.Error:
@@ -588,14 +594,14 @@ def _holds_text(word: bytes) -> bool:
 
 
 def _word_start(data: bytes, at: int) -> int:
-    """-> where the word begins that goes on at `at`."""
+    """Returns the start of the word that contains `at`."""
     before = data[max(0, at - 120) : at]
     return at - len(before) + len(before.rstrip(_OF_WORDS))
 
 
 @cache
 def _rules() -> list[_Rule]:
-    """-> what finds the secrets of each pattern. The names come first: a form that stands behind one tells more."""
+    """Returns the rules for all patterns. Names come first, because a form after a name is less specific."""
     kinds = secret_kinds()
     openings = kinds.openings
     return [
@@ -618,7 +624,7 @@ def _rules() -> list[_Rule]:
 
 @cache
 def _telling() -> frozenset[str]:
-    """-> the kinds that tell more than a name before the secret does."""
+    """Returns the kinds that are more specific than a name before the secret."""
     kinds = secret_kinds()
     return frozenset(["private-key", *(form.kind for form in kinds.forms)]) - {named.kind for named in kinds.names}
 

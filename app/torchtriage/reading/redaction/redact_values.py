@@ -1,4 +1,4 @@
-"""Takes secrets out of whole answers: lists, dicts and dataclasses with texts in them in, the same without secrets out."""
+"""Removes secrets from whole answers: lists, dicts and dataclasses that contain texts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _NO_TEXTS = frozenset({type(None), bool, int, float})
 
 
 def without_secrets(value: Value) -> Value:
-    """-> the value with known kinds of secrets taken out of every text in it, names of fields too: what one text tells to
-    be a secret goes from all. The very same value where there are none, which one scan of all texts tells."""
+    """Returns the value with known kinds of secrets removed from every text in it, including names of fields. A secret
+    recognized in one text is removed from all. Returns the same object if there are none; one scan of all texts decides
+    that."""
     texts: list[str] = []
     _collect((value,), texts)
     whole = "\n".join(texts)
@@ -27,7 +28,7 @@ def without_secrets(value: Value) -> Value:
 
 
 def _collect(values: Iterable[Any], texts: list[str]) -> None:
-    """Adds every text in the values, in their order. A verdict has a thousand values, and most are no texts."""
+    """Adds every text in the values to `texts`, in order. A verdict has a thousand values, of which few are texts."""
     for value in values:
         kind = type(value)
         if kind in _NO_TEXTS:
@@ -42,7 +43,7 @@ def _collect(values: Iterable[Any], texts: list[str]) -> None:
 
 @cache
 def _values_of(kind: type) -> Callable[[Any], Iterable[Any]]:
-    """-> what gives the values of a dataclass's fields; nothing of another class."""
+    """Returns a function that returns the values of a dataclass's fields. For other classes, it returns nothing."""
     names = [field.name for field in fields(kind)] if is_dataclass(kind) else []
     if len(names) < 2:
         return lambda value: [getattr(value, name) for name in names]

@@ -1,7 +1,7 @@
-"""The columns of tables whose names tell of secrets, whatever draws the table: a header line in, the secrets of its rows out.
+"""Finds secrets in the columns of tables whose names identify secrets, whatever prints the table.
 
-What parts cells is found in the header: bars of any kind, commas, tabs, the tags of HTML, the signs of LaTeX and wikis, or
-nothing but blanks. There a cell belongs to the column that begins or ends where it does.
+The separator of cells is derived from the header: bars of any kind, commas, tabs, HTML tags, the signs of LaTeX and
+wikis, or only blanks. If it is blanks, a cell belongs to the column with the same start or end.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from torchtriage.reading.redaction.begun import DIGITS, Begun, Span
 from torchtriage.reading.redaction.secret_patterns import secret_kinds
 from torchtriage.reading.redaction.secret_values import is_chosen, is_secret, is_sure_name
 
-_Cell = tuple[int, int]  # its first byte, and the one after it
-_NAME = 60  # bytes of a column's name that are looked at
+_Cell = tuple[int, int]  # start and end
+_NAME = 60  # bytes of a column's name that are checked
 _BARS = rb"\xe2\x94[\x82\x83]|\xe2\x95\x91|\|"
 _BLANKS = rb"[ ]{2,}"
-_DRAWN = b"\xe2"  # so begin the lines that tables are drawn with
-# What parts the cells of a header and those of its rows, and what tells of it.
+_DRAWN = b"\xe2"  # the first byte of the characters for drawing tables
+# The separators of a header's and a row's cells, and what identifies them.
 _PARTED = tuple(
     (sign, re.compile(header), re.compile(rows))
     for sign, header, rows in (
@@ -40,18 +40,18 @@ _WORD = lazy_regex(rb"[^ ]+")
 _AROUND = b" \r\"'`*"
 _NO_NAME = lazy_regex(rb"[=:(]|\d{3}")
 _QUALIFIED = lazy_regex(rb"(?i)\w[ _.-]token\Z|[a-z]Token\Z")
-_MOST_WORDS = 4  # of the name of a column that only blanks part from the next
-_LONGEST_LINE = 16 << 10  # bytes; what is longer is no row
-_PATIENCE, _IMPATIENCE = 20, 5  # lines that are no rows; where only blanks part the cells
+_MOST_WORDS = 4  # words in the name of a column that only blanks separate from the next
+_LONGEST_LINE = 16 << 10  # bytes; a longer line is not a row
+_PATIENCE, _IMPATIENCE = 20, 5  # lines that are not rows; the second if only blanks separate the cells
 
 
 class Table(Begun):
-    """The rows under a header, of the columns whose names tell of secrets. `left` is 0 where no column does."""
+    """The rows below a header, in the columns whose names identify secrets. `left` is 0 if there are none."""
 
     __slots__ = ("_cells", "_columns", "_count", "_parts", "aligned")
 
     def __init__(self, line: bytes) -> None:
-        self.prefix = line.translate(DIGITS) + b"\n"  # not that of a label in the same line
+        self.prefix = line.translate(DIGITS) + b"\n"  # not the prefix of a label in the same line
         self.left = 0
         if len(line) > _LONGEST_LINE:
             return
@@ -87,11 +87,11 @@ class Table(Begun):
         return spans
 
     def _aligned(self, line: bytes, cells: list[_Cell], column: int) -> _Cell | None:
-        """-> the cell of a row that stands under the column: of as many cells the same one, else the word that begins or
-        ends where the column's name does, or that stands in its width."""
+        """Returns the cell of a row in a column: the one with the same index if the numbers of cells are equal, or else
+        the word that has the same start or end as the column's name, or overlaps it."""
         indexed = (
             len(cells) == self._count + 1 and self._cells[0][0] > cells[0][0]
-        )  # rows have a number, the header none
+        )  # rows have a number that the header does not have
         if len(cells) == self._count or indexed:
             return cells[column + indexed]
         begin, end = self._cells[column]
@@ -104,7 +104,7 @@ class Table(Begun):
 
 
 def _cells(line: bytes, parts: re.Pattern[bytes]) -> list[_Cell]:
-    """-> the cells of a line, without what is blank or quotes around them. What is in quotes is not parted."""
+    """Returns the cells of a line without blanks and quotes around them. Quoted text is not split."""
     quoted = _QUOTED.sub(_as_one, line) if b'"' in line else line
     cells = []
     start = 0
@@ -131,7 +131,7 @@ def _stripped(line: bytes, start: int, end: int) -> _Cell:
 
 
 def _doubt(line: bytes, cell: _Cell, parts: re.Pattern[bytes]) -> int:
-    """-> the doubt about the values under a name, 0 where the name tells of no secret."""
+    """Returns the doubt about the values below a name, or 0 if the name does not identify a secret."""
     name = line[slice(*cell)]
     if _NO_NAME.search(name[-_NAME:]) or (parts.pattern == _BLANKS and name.count(b" ") >= _MOST_WORDS):
         return 0

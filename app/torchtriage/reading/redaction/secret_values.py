@@ -1,6 +1,6 @@
-"""Where a value behind a name begins and ends, and whether it is a secret at all.
+"""Finds where the value after a name begins and ends, and decides whether it is a secret.
 
-Every pattern is linear: each step of a repetition tells by its first bytes, of which a few are looked at, whether it goes on.
+Every pattern runs in linear time: each step of a repetition decides by its first few bytes whether it continues.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from typing import NamedTuple
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.redaction.secret_patterns import words
 
-_LONGEST = 16 << 10  # bytes of a value that are looked at
+_LONGEST = 16 << 10  # bytes of a value that are read
 
-# Between a name and its value stand colours, spelled in whichever way, blanks, and characters that nobody sees.
+# Between a name and its value there can be colors in any spelling, blanks and invisible characters.
 _COLOUR = rb"(?:\x1b|\\x1b|\\u001[bB]|\\033|\\e|\^\[|#033)\[[0-9;]{0,12}m"
 _GAP = rb"(?:" + _COLOUR + rb"|\xe2\x80[\x8b-\x8d]|\xef\xbb\xbf|\xe2\x81\xa0|\xe3\x80\x80|\xc2\xa0|[ \t]){0,60}"
 _QUOTE = rb"(?:\\{0,15}(?:\"{3}|'{3}|[\"'`])|&quot;|&#(?:x27|3[49]);|%2[27]|\xe2\x80[\x98-\x9d]|\xe3\x80[\x8c-\x91])"
-# What parts them: a sign, in a web address or HTML spelled otherwise, a word of Chinese, tags, a type; or a table's line.
-_BECAME = "(?:已)?(?:重置|设置|修改|更改|更新|改|设)?".encode()  # before the word of Chinese
+# Separators of name and value: a sign (spelled differently in a web address or HTML), a Chinese word, tags, a type, or
+# a table's line.
+_BECAME = "(?:已)?(?:重置|设置|修改|更改|更新|改|设)?".encode()  # before the Chinese word
 _IS = (
     rb"(?:(?::[ \t]?| )(?:str(?:ing)?|SecretStr|Optional\[str\]|str \| None)[ \t]?=|[:=]=|[=-]>|:{2,3}=|[?+.]=|::?|(?P<bracket>>(?=[ \t]))|&gt;|[=>]"
     rb"|%3[AaDd]|\xef\xbc[\x9a\x9d]|&#(?:61|58);|"
@@ -29,17 +30,17 @@ _IS = (
 )
 _CLOSES = (
     rb"(?:" + _QUOTE + rb"?(?:\[?\d{0,3}\])?\)?|\*\*|[ \t]\[[^\]\n]{0,24}\]|[ \t]?\([^()\n:]{1,24}\))"
-)  # what a name may stand in, or a prompt's default
+)  # what can contain a name, or a prompt's default
 _OPENS = (
     rb"(?:(?:Some|Ok|Just|[Ss]tr(?:ing)?|[Bb]ytes|[Tt]ext|Secret[A-Za-z]{0,10})?(?:\(\d{1,6}\)[ ]?|[(\[{])?[bBuUrRfF@$]{0,2}(?P<quote>"
     + _QUOTE
     + rb"))?"
-)  # of a list or a tuple the first value
+)  # the first value of a list or tuple
 _COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\xe2\x95\x91|(?:\.{3,80}|~{3,80})(?=[ \t\"']|\w)|(?P<blank>(?:[ ]{2}|\t)(?=[ \t]*[^\s])))"
 _ASSIGNED = lazy_regex(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")(?:\*\*)?" + _GAP + _OPENS)
 _VERB = rb"(?:is|was|(?:(?:is|was|has been|was) )?(?:re)?(?:set|changed) (?:to|as)):?"
 _SAID = lazy_regex(rb"[\"']?[ \t]+(?:" + _VERB + rb"[ \t]+)?(?P<quote>[\"'`])|[ \t]+" + _VERB + rb"[ \t]+(?P<none>)")
-# Behind a name in Chinese, which may be escaped as in JSON: blanks, or a typeset quote.
+# After a Chinese name, which may be escaped as in JSON: blanks, or a typographic quote.
 _BEHIND_CHINESE = lazy_regex(
     rb"(?:(?:[ \t]|\xe3\x80\x80)+(?P<quote>[\"'`]?)|(?P<typeset>\xe2\x80[\x98\x9c]|\xe3\x80\x8c|\\{1,8}u(?:201[8c]|300c)))"
 )
@@ -48,8 +49,8 @@ _AT_ONCE = lazy_regex(_GAP + _OPENS)
 _ENTITY = lazy_regex(rb"(?:&quot;|&#(?:x27|3[49]);|%2[27])\Z")
 _BLANKS = bytes.maketrans(b"\"'`=,([{\t\n|", b" " * 11)
 
-# A value without quotes ends at a blank, a quote, a bracket that was opened before it, an escape, or where the next field
-# begins: `a=1,b=2`, `a=1&b=2`.
+# A value without quotes ends at a blank, a quote, a bracket that was opened before it, an escape, or where the next
+# field begins: `a=1,b=2`, `a=1&b=2`.
 _BARE = lazy_regex(
     rb"[^\s](?:[^\s\"'`<,;&)\]}\\\x1b\xe2\xe3\xef%#^]"
     rb"|[,;&](?!\s|[\"']|$|[\w.-]{0,40}[=:]|quot;|#\d|amp;|[lg]t;)"
@@ -63,7 +64,8 @@ _CLOSING |= {b"201c": b"201d", b"2018": b"2019", b"300c": b"300d"}  # escaped as
 
 
 class Begins(NamedTuple):
-    """Where a value begins, the quote before it, the least doubt about it, and whether prose parts it from its name."""
+    """Where a value begins, the quote before it, the smallest doubt about it, and whether prose separates it from its
+    name."""
 
     start: int
     quote: bytes
@@ -72,7 +74,7 @@ class Begins(NamedTuple):
 
 
 def behind_name(data: bytes, at: int) -> Begins | None:
-    """-> where the value of the name that ends at `at` begins."""
+    """Returns where the value of the name that ends at `at` begins, or None."""
     found = _ASSIGNED.match(data, at)
     if found and not (found["blank"] and is_option(data, at)):
         apart = found["column"] or found["bracket"] or found["tag"] or (found["listed"] and not is_option(data, at))
@@ -90,23 +92,23 @@ def behind_name(data: bytes, at: int) -> Begins | None:
 
 
 def is_option(data: bytes, at: int) -> bool:
-    """-> whether the word that goes on to `at` begins as options of a command line do."""
+    """Returns whether the word that ends at `at` begins like an option of a command line."""
     return data[max(0, at - 64) : at].translate(_BLANKS).rsplit(b" ", 1)[-1].startswith(b"-")
 
 
 def at_once(data: bytes, at: int) -> tuple[int, bytes]:
-    """-> where the value that stands at `at` begins, behind blanks and a quote, and the quote."""
+    """Returns where the value at `at` begins, after blanks and a quote, and the quote."""
     found = _AT_ONCE.match(data, at)
     return (found.end(), found["quote"] or b"") if found else (at, b"")
 
 
 def value_start(data: bytes, at: int) -> int:
-    """-> where the word begins that goes on at `at`, of letters, digits and the signs of base64."""
+    """Returns the start of the word that contains `at`. A word has letters, digits and the signs of base64."""
     return at - len(data[max(0, at - 200) : at]) + len(data[max(0, at - 200) : at].rstrip(_OF_BASE64))
 
 
 def quote_before(data: bytes, start: int) -> bytes:
-    """-> the quote that stands right before the value that begins at `start`, with what escapes it."""
+    """Returns the quote directly before the value that begins at `start`, with its escape."""
     if data[start - 1 : start] in (b'"', b"'", b"`"):
         at = start - 1
         while at > start - 16 and data[at - 1 : at] == b"\\":
@@ -117,7 +119,8 @@ def quote_before(data: bytes, start: int) -> bytes:
 
 
 def end_of(data: bytes, start: int, quote: bytes) -> int:
-    """-> where the value ends that begins at `start`, behind `quote` if there is one; `start` where there is none."""
+    """Returns the end of the value that begins at `start`, after `quote` if there is one. Returns `start` if there is
+    no value."""
     if quote in _IN_QUOTES:
         found = _IN_QUOTES[quote].match(data, start, start + _LONGEST)
         if found and data[found.end() : found.end() + 1] == quote:
@@ -135,14 +138,14 @@ def end_of(data: bytes, start: int, quote: bytes) -> int:
 
 
 def end_of_line(data: bytes, start: int, quote: bytes) -> int:
-    """-> where the text that begins at `start` ends: at its quote, or with its line."""
+    """Returns the end of the text that begins at `start`: at its quote, or at the end of the line."""
     if quote:
         return end_of(data, start, quote)
     end = data.find(b"\n", start, start + _LONGEST)
     return min(len(data), start + _LONGEST) if end < 0 else end
 
 
-# What stands in a secret's place: nothing, a word of prose, a variable, code, a path, what was masked already.
+# Texts in a secret's place that are not secrets: nothing, a word of prose, a variable, code, a path, a mask.
 _PLACEHOLDER = lazy_regex(
     lambda: (
         rb"(?i)(?:"
@@ -165,7 +168,7 @@ _PATH = lazy_regex(
         rb"|(?:/[a-z_][a-z0-9_.-]*)+/?|[\w./-]+\." + words("file_type") + rb"|[a-z][a-z_-]{1,20}(?:/[\w.=+-]+){2,}"
     )
 )
-# Names that end so, or are so called, tell of something that anybody may see.
+# Names with these ends, or these names, are not secret.
 _OPEN_NAME = lazy_regex(
     lambda: (
         rb"(?i)"
@@ -180,7 +183,7 @@ _OPEN_NAME = lazy_regex(
 _DIGESTED = lazy_regex(lambda: rb"(?i)" + words("digested") + rb"[^\n]{0,48}\Z")
 _WORD = lazy_regex(rb"[\w.-]+")
 _VERBS = (b"is", b"was")
-_LAST_WORDS = (b"key", b"token")  # of a name of two: `cache key`
+_LAST_WORDS = (b"key", b"token")  # of a name of two words: `cache key`
 _NUMBER = lazy_regex(rb"[-+]?[\d.,:xXeE+/%_-]*\d[\d.,:xXeE+/%_-]*(?:[KMGTBkms%]|ms|GB|MB)?")
 _WORDS = lazy_regex(rb"[^\W\d_]*(?:[-_./: ,=]+[^\W\d_]*)*")
 _UNSPEAKABLE = lazy_regex(
@@ -189,11 +192,12 @@ _UNSPEAKABLE = lazy_regex(
 _PARTING = lazy_regex(rb"[-_./: ]")
 _LIKE_A_KEY = lazy_regex(rb"(?:sk|rk)[-_](?=[a-z_-]*\d)[\w-]{6,}")
 _SEPARATED = lazy_regex(rb"\w[-_./: ]\w")
-# Letters and digits with nothing between, or with what nobody writes words with.
+# Letters and digits with nothing between them, or with signs that nobody uses to write words.
 _SURE = lazy_regex(rb"(?=[^\d]{0,40}\d)(?=[^A-Za-z]{0,40}[A-Za-z])[A-Za-z0-9+=!@~^]{7,200}")
 _LONG_WORD = lazy_regex(rb"(?=[^\d]{0,60}\d[^\d]{0,60}\d)(?=[^A-Za-z]{0,60}[A-Za-z])[A-Za-z0-9+=]{16,200}")
-_NAME_AND_NUMBER = lazy_regex(rb"[A-Z][a-z]{2,12}[-_.]\d{3,6}")  # as people choose a password
-# Words, digits and signs, as people choose a password; and what of it nobody would take for a name in the midst of prose.
+_NAME_AND_NUMBER = lazy_regex(rb"[A-Z][a-z]{2,12}[-_.]\d{3,6}")  # a kind of password that people choose
+# Words, digits and signs in the form of passwords that people choose; and those that in prose nobody would take for a
+# name.
 _CHOSEN = lazy_regex(
     rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z][\w.-]{0,24}[!@#$%^&*+][\w!@#$%^&*+.-]{0,40}"
     rb"|(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])(?=[\w-]*[!#$%^&*+])[\w!#$%^&*+-][\w!@#$%^&*+.-]{5,60}"
@@ -209,7 +213,7 @@ _SURELY_CHOSEN = lazy_regex(
 )
 _PHRASE = lazy_regex(rb"(?:[a-z]{3,12}-){2,5}[a-z]{3,12}|(?:[a-z]{3,12}_){3,5}[a-z]{3,12}")
 _PASSWORD = lazy_regex(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)(?=[^!#$%^*]*[!#$%^*])[\w!@#$%^*+-]{8,40}")
-_NAME_AND_PLACE = lazy_regex(rb"[A-Za-z]\w*[$#@]\d+|\w+\d%")  # a class of Java, a share
+_NAME_AND_PLACE = lazy_regex(rb"[A-Za-z]\w*[$#@]\d+|\w+\d%")  # a Java class, a share
 _NOT_CHOSEN = lazy_regex(
     lambda: (
         rb"(?i)"
@@ -239,7 +243,7 @@ _CHANGES = (b"aA", b"a0", b"A0", b"0a", b"0A")
 
 
 def is_open(data: bytes, start: int) -> bool:
-    """-> whether the name before the value that begins at `start` tells that anybody may see it."""
+    """Returns whether the name before the value that begins at `start` says that the value is public."""
     if data[start - 2 : start] == b"\\t":
         start -= 2
     before = _WORD.findall(data, max(0, start - 64), start)
@@ -258,7 +262,7 @@ def is_open(data: bytes, start: int) -> bool:
 
 
 def is_digest(data: bytes, start: int, end: int) -> bool:
-    """-> whether the value may be a digest, and a word before it on its line tells that it is one."""
+    """Returns whether the value may be a digest, and a word before it on its line says that it is one."""
     return (
         _HEX.fullmatch(data, start, end) is not None and _DIGESTED.search(data, max(0, start - 64), start) is not None
     )
@@ -269,11 +273,11 @@ def _is_open_name(name: bytes) -> bool:
     return _OPEN_NAME.search(name) is not None
 
 
-@lru_cache(maxsize=4096)  # what one rank prints, many print
+@lru_cache(maxsize=4096)  # many ranks print the same
 def is_secret(value: bytes, doubt: int, quoted: bool) -> bool:
-    """-> whether the value of a name is a secret. `doubt`: 0 anything but a placeholder, 1 no words, 2 drawn by lot,
-    3 also no digest, 4 also for long without a sign, 5 as
-    long as digests are, 6 any with a digit."""
+    """Returns whether the value of a name is a secret. `doubt` says which values are: 0 anything but a placeholder,
+    1 anything but words, 2 random or very long values, 3 random values except digests, 4 values with a part of mixed
+    letters and digits, 5 hexadecimal values as long as digests, 6 random values, or letters with a digit."""
     if not value or (doubt == 2 and not drawn_by_lot(value) and not _LONG_WORD.fullmatch(value)):
         return False
     if doubt == 3 and not (drawn_by_lot(value) and (_BOTH_CASES.search(value) or _CAPITALS.fullmatch(value))):
@@ -296,7 +300,8 @@ def is_secret(value: bytes, doubt: int, quoted: bool) -> bool:
 
 
 def may_be_chosen(data: bytes, name_end: int, value: bytes) -> bool:
-    """-> whether a value that is no word is a secret because of its name: of a digit where the name says what it is for."""
+    """Returns whether a value that is not a word is a secret because of its name. It needs a digit if the name says
+    what it is for."""
     chosen = is_chosen(value) or (
         len(value) >= 8 and _DIGIT_AND_LETTER.match(value) is not None and is_secret(value, 0, False)
     )
@@ -304,31 +309,32 @@ def may_be_chosen(data: bytes, name_end: int, value: bytes) -> bool:
 
 
 def is_sure_name(name: bytes) -> bool:
-    """-> whether a name that is no password's says of itself that it is a secret's."""
+    """Returns whether a name, not of a password, says itself that it is the name of a secret."""
     return _SURE_NAME.search(name) is not None
 
 
 @lru_cache(maxsize=4096)
 def is_chosen(value: bytes) -> bool:
-    """-> whether it looks like a password where it is set apart as a value: words and digits or signs, as people choose
-    them, or drawn by lot; no term with a number, no address."""
+    """Returns whether a value looks like a password: words with digits or signs, as people choose them, or a random
+    text; but not a term with a number or an address."""
     if not 6 <= len(value) <= _LONGEST_CHOSEN or (_CHOSEN.fullmatch(value) is None and not _mixed(value)):
         return False
     return _NOT_CHOSEN.fullmatch(value) is None and (b"_" not in value or _CODE.fullmatch(value) is None)
 
 
 def is_chosen_in_prose(value: bytes) -> bool:
-    """-> the same in the midst of prose, where names with a number stand, too."""
+    """Returns the same for a value in prose, where names with numbers also appear."""
     return is_chosen(value) and (_mixed(value) or _SURELY_CHOSEN.fullmatch(value) is not None)
 
 
 def is_phrase(value: bytes) -> bool:
-    """-> whether it is a password of words, as people choose one that they must remember."""
+    """Returns whether a value is a password made of words that people can remember."""
     return _PHRASE.fullmatch(value) is not None
 
 
 def is_password(value: bytes) -> bool:
-    """-> whether it is one by its own form alone: letters of both cases, digits and a sign that no name has."""
+    """Returns whether a value is a password by its form alone: upper-case and lower-case letters, digits, and a sign
+    that names do not have."""
     return _PASSWORD.fullmatch(value) is not None and _NAME_AND_PLACE.fullmatch(value) is None
 
 
@@ -352,7 +358,7 @@ def _is_no_word(value: bytes) -> bool:
 
 
 def is_mixed(value: bytes) -> bool:
-    """-> whether it is drawn by lot from small letters, capital ones and digits, which stand among the letters."""
+    """Returns whether a value is random, with lower-case and upper-case letters, and digits among the letters."""
     classes = value[:400].translate(_CLASSES)
     return (
         _BOTH_CASES.search(value) is not None
@@ -363,18 +369,19 @@ def is_mixed(value: bytes) -> bool:
 
 
 def is_of_capitals(value: bytes) -> bool:
-    """-> whether it is drawn by lot from capital letters and digits."""
+    """Returns whether a value is random, with upper-case letters and digits."""
     return _CAPITALS.fullmatch(value) is not None
 
 
 def is_scattered(value: bytes) -> bool:
-    """-> whether small letters, capital ones and digits change places so often that no words are joined in it."""
+    """Returns whether lower-case letters, upper-case letters and digits alternate so often that no words are joined in
+    a value."""
     classes = value[:400].translate(_CLASSES)
     return is_mixed(value) and sum(map(classes.count, (*_CHANGES, b"Aa"))) * 5 >= 2 * len(classes)
 
 
 def drawn_by_lot(value: bytes) -> bool:
-    """-> whether letters and digits change places as often as they do where nobody chose them."""
+    """Returns whether letters and digits alternate as often as in random text."""
     if _HEX.fullmatch(value):
         return True
     classes = value[:400].translate(_CLASSES)

@@ -1,5 +1,5 @@
-"""Files that are decoded whole before their first line is known: documents, tables, exports, pages, mails, and logs that
-were quoted, cut, joined or turned upside down. Blocks of bytes in, blocks of bytes as the log was written out."""
+"""Decodes files that must be read whole: documents, tables, exports, web pages, mails, and logs that were quoted, cut,
+joined or reversed. Turns blocks of bytes into blocks of the log as it was written."""
 
 from torchtriage.reading.unwrap.decoders import Unwrapped, unwrap
 

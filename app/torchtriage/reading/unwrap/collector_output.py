@@ -1,6 +1,6 @@
-"""Entries as collectors print them for people: the YAML of `gcloud logging read`, and Fluent Bit's stdout.
+"""Reads entries as collectors print them for people: the YAML of `gcloud logging read`, and Fluent Bit's stdout.
 
-A file's content in, the fields of each entry out, with the number of the line in which its message begins.
+Yields the fields of each entry, with the number of the line in which its message begins.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def _decode_fluent_bit(content: bytes) -> Decoded:
 
 
 def yaml_entries(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yields (line number of its message, fields) for each entry; of fields in one another only the inner ones' names."""
+    """Yields (line number of its message, fields) for each entry. Nested fields are named by their innermost name
+    only."""
     entry: list[tuple[int, str]] = []
     for number, line in numbered_lines(content):
         if line.rstrip() == "---":
@@ -55,13 +56,13 @@ def yaml_entries(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _entry(lines: list[tuple[int, str]]) -> tuple[int, dict[str, str]]:
-    """-> the number of the message's line and the fields of an entry, which are those at the edge and in mappings."""
+    """Returns the number of the message's line and the fields of an entry, at the top level and in mappings."""
     fields: dict[str, list[str]] = {}
     numbers: dict[str, int] = {}
     name, depth = "", 0
     for number, line in lines:
         indent = len(line) - len(line.lstrip(" "))
-        # What is indented more below a value goes on with it; below a name it is a mapping.
+        # Lines with a larger indent continue a value; after a name without a value, they are a mapping.
         key = _KEY.match(line) if not name or indent <= depth or fields[name] == [""] else None
         if key:
             name, depth = key[2].strip("\"'"), len(key[1])
@@ -74,7 +75,7 @@ def _entry(lines: list[tuple[int, str]]) -> tuple[int, dict[str, str]]:
 
 
 def _value(lines: list[str]) -> str:
-    """-> the value that YAML wrote in these lines."""
+    """Returns the value that YAML wrote in these lines."""
     first, below = lines[0], lines[1:]
     if _BLOCK.match(first):
         filled = [line for line in below if line.strip()]
@@ -82,7 +83,7 @@ def _value(lines: list[str]) -> str:
         mark = "\n" if first[0] == "|" else " "
         return mark.join(line[edge:] for line in below).rstrip("\n")
     whole = first
-    for line in below:  # An empty line is a line end, any other one a blank; before it, a backslash is nothing.
+    for line in below:  # an empty line is a line end, another one a blank; with a backslash before it, it is nothing
         if whole.endswith("\\") and first[:1] == '"':
             whole = whole[:-1] + re.sub(r"^\\", "", line.lstrip(" "))
         elif not line.strip():
@@ -95,7 +96,7 @@ def _value(lines: list[str]) -> str:
 
 
 def fluent_bit_entries(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yields (line number, fields) for each record of Fluent Bit's stdout, whose texts it prints as they are."""
+    """Yields (line number, fields) for each record of Fluent Bit's stdout, which prints texts without escapes."""
     first, time, lines = 0, "", list[str]()
     for number, line in numbered_lines(content):
         begins = _FLUENT.match(line)
@@ -110,7 +111,7 @@ def fluent_bit_entries(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """-> the pairs of `"log"=>"…", "stream"=>"stderr"}]`; of those in one another the innermost names."""
+    """Returns the pairs of `"log"=>"…", "stream"=>"stderr"}]`. Nested pairs have their innermost names."""
     pairs = [*_PAIR.finditer(text)]
     fields: dict[str, str] = {}
     for pair, after in zip_longest(pairs, pairs[1:]):

@@ -1,6 +1,6 @@
-"""CSV and TSV tables with a column of messages, as consoles export them: with names above the columns, or without.
+"""Reads CSV and TSV tables with a column of messages, as consoles export them, with or without column names.
 
-In: the bytes of a file; out: its rows as records, each with the number of its line.
+Turns the bytes of a file into its rows as records, each with its line number.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from torchtriage.reading.unwrap.decoder_interface import LARGEST, Decode, Decode
 from torchtriage.reading.unwrap.newest_first import from_records
 
 _SEPARATORS = ",;\t"
-_SOME = 8  # rows by which a table without names is recognised
+_SOME = 8  # rows that are checked to recognize a table without names
 _FEWEST = 4
 _SAMPLE = 16 << 10  # characters
 _CELL = lazy_regex(r"[@\w][\w @.:/\[\]()-]{0,60}")
-# Names of columns that show by themselves that messages are below.
+# Column names that alone show that the column has messages.
 _OF_TABLES = {"log", "textpayload", "body", "_raw", "text", "message", "@message", "msg", "content", "line", "日志", "日志内容",
               "内容", "消息"}  # fmt: skip
 _TABLE_NAMES = {"date": "time", "@timestamp": "time", "timestamp": "time", "tsns": "ts"}
 _TIME = lazy_regex(
     r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(?::\d\d)?[.\d]*(?:Z| UTC|[+-]\d\d:?\d\d)?|1\d{9}(?:\d{3}){0,3}(?:\.\d+)?"
 )
-# Kibana's, Azure's
+# of Kibana and Azure
 _TIME_IN_WORDS = lazy_regex(
     r"(?P<month>[A-Z][a-z]{2}) (?P<day>\d{1,2}), (?P<year>\d{4}) @ (?P<clock>\d\d:\d\d:\d\d(?:\.\d+)?)"
     r"|(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>\d{4}), (?P<hour>\d{1,2})(?P<rest>:\d\d:\d\d(?:\.\d+)?) (?P<half>[AP])M"
 )
 _FIRST_CELL = lazy_regex(rf"\"?(?:{_TIME.pattern}|{_TIME_IN_WORDS.pattern})\"?[{_SEPARATORS}]")
-_MILLISECONDS = lazy_regex(r"\d{3}\b")  # of a logger's time, behind a comma
+_MILLISECONDS = lazy_regex(r"\d{3}\b")  # of a logger's time, after a comma
 
 
 def _recognise(head: Head) -> Decode | None:
@@ -44,14 +44,14 @@ def _decode(content: bytes) -> Decoded:
 
 
 def is_table(sample: bytes) -> bool:
-    """-> whether a file that begins with `sample` is a table: its first line names columns, one of which holds messages, or
-    its rows begin with a time and have as many cells."""
+    """Returns whether a file that begins with `sample` is a table: its first line names columns, one of them for
+    messages; or its rows begin with a time and have the same number of cells."""
     head = sample[:2000].partition(b"\n")[0].decode("utf-8", "replace")
     return _named_columns(head) is not None or (bool(_FIRST_CELL.match(head)) and _unnamed_columns(sample) is not None)
 
 
 def _unnamed_columns(sample: bytes) -> tuple[str, list[str]] | None:
-    """-> the separator of a table without names, and names for its columns; None where it is none."""
+    """Returns the separator of a table without names, and names for its columns, or None."""
     text = sample[:_SAMPLE].decode("utf-8", "replace")
     begins = _FIRST_CELL.match(text)
     if begins is None:
@@ -73,7 +73,7 @@ def _unnamed_columns(sample: bytes) -> tuple[str, list[str]] | None:
 
 
 def _rows(text: str, separator: str) -> Iterator[list[str]]:
-    import csv  # here, as few files are tables
+    import csv  # imported here because few files are tables
 
     csv.field_size_limit(LARGEST)
     # Fields that a logger separates by tabs are not quoted.
@@ -86,7 +86,7 @@ def _rows(text: str, separator: str) -> Iterator[list[str]]:
 
 
 def _named_columns(header: str) -> tuple[str, list[str]] | None:
-    """-> the separator of the columns, and their names; None where the line is no header of a log."""
+    """Returns the separator of the columns and their names, or None if the line is not the header of a log."""
     separator = max(",;\t", key=header.count)
     names = [name.strip().strip('"').strip() for name in header.strip().split(separator)]
     if len(names) < 2 or not all(name and _CELL.fullmatch(name) for name in names) or _message_column(names) is None:
@@ -95,7 +95,7 @@ def _named_columns(header: str) -> tuple[str, list[str]] | None:
 
 
 def _message_column(names: list[str]) -> int | None:
-    """-> the index of the column that holds messages."""
+    """Returns the index of the column with messages, or None."""
     known = (at for at, name in enumerate(names) if name.lower() in _OF_TABLES)
     named = (
         at for at, name in enumerate(names) if is_message_field(name.rpartition(".")[2]) and not is_context_field(name)
@@ -104,7 +104,7 @@ def _message_column(names: list[str]) -> int | None:
 
 
 def rows(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yields (line number, record) for each row of a table, in its order."""
+    """Yields (line number, record) for each row of a table, in order."""
     text = content.decode("utf-8", "replace")
     named = _named_columns(text.partition("\n")[0])
     separator, names = named or _unnamed_columns(content) or (",", [])
@@ -119,7 +119,7 @@ def rows(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
             record = {
                 "time": time,
                 "message": separator.join(row),
-            }  # What has too few cells goes on with the row above.
+            }  # a line with too few cells continues the row above
         if record.get("message") and not (named and at == 0):
             time = record.get("time", "")
             yield number, {"time": "", **record}
@@ -127,7 +127,7 @@ def rows(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _iso(cell: str) -> str:
-    """-> a cell; as ISO 8601, where it is a time in words."""
+    """Returns a cell. A time in words is converted to ISO 8601."""
     time = _TIME_IN_WORDS.fullmatch(cell) if cell[-3:].strip() and len(cell) < 40 else None
     if time is None:
         return cell

@@ -1,6 +1,7 @@
-"""What a decoder of whole files is: the beginning of a file in, what decodes it out; its bytes in, its lines out.
+"""The interface of decoders of whole files. A decoder looks at the beginning of a file and returns a function that
+decodes it.
 
-Also what decoders share: the lines of a file with their numbers, and the ways to hand back what was decoded.
+Also has what decoders share: the lines of a file with their numbers, and ways to return the decoded content.
 """
 
 from __future__ import annotations
@@ -12,24 +13,24 @@ from functools import cached_property
 from typing import NamedTuple
 
 LARGEST = 20 << 20  # bytes of a file that is decoded whole
-LARGEST_IN_LINES = LARGEST * 4 // 5  # where every line is kept, which takes twice as much memory
+LARGEST_IN_LINES = LARGEST * 4 // 5  # the same for decoders that keep every line, which takes twice as much memory
 _BLOCK = 1 << 20  # bytes
 
 
 class Head:
-    """The beginning of a file: at most 64 KB, which is all of it where `whole`."""
+    """The beginning of a file, at most 64 KB. If `whole` is true, it is the whole file."""
 
     def __init__(self, sample: bytes, whole: bool) -> None:
         self.sample, self.whole = sample, whole
 
     @cached_property
     def lines(self) -> list[bytes]:
-        """The lines, without the last one where it is cut off."""
+        """The lines, without the last one if it is cut."""
         return self.sample.split(b"\n")[: None if self.whole else -1]
 
     @cached_property
     def lengths(self) -> list[int]:
-        """The lines' lengths in bytes."""
+        """The lengths of the lines in bytes."""
         return list(map(len, self.lines))
 
     @cached_property
@@ -38,18 +39,19 @@ class Head:
         return self.first_texts(len(self.lines))
 
     def first_texts(self, most: int) -> list[str]:
-        """-> the same of the first lines."""
-        text = b"\n".join(self.lines[:most]).decode("utf-8", "replace")  # All at once takes a tenth of the time.
+        """Returns the first lines as text."""
+        # decoding them together takes a tenth of the time
+        text = b"\n".join(self.lines[:most]).decode("utf-8", "replace")
         texts = text.split("\n") if self.lines else []
         return [line.rstrip("\r") for line in texts] if "\r" in text else texts
 
 
 class Decoded(NamedTuple):
-    """The blocks of a file as its log was written, each ending at a line end.
+    """The blocks of a file as its log was written. Each ends at a line end.
 
-    `numbers`: for each of their lines the number (from 1) that it has in the file; None where no line was moved.
-    `rewritten`: the lines are none of the file's own, but were taken out of records or texts.
-    `warning`: what was done, or what could not be; None most often.
+    `numbers` has the number (from 1) of each line in the file, or is None if no line was moved. `rewritten` is true if
+    the lines are not the file's own text but come from records or strings. `warning` says what was done or could not be
+    done; usually None.
     """
 
     blocks: Iterator[bytes]
@@ -59,18 +61,18 @@ class Decoded(NamedTuple):
 
 
 Decode = Callable[[bytes], Decoded]
-# The lines of a file → the lines as they were written, and for each the number (from 1) of its first piece.
+# Maps the lines of a file to the original lines, and the number (from 1) of the first piece of each.
 Rejoin = Callable[[Sequence[str]], tuple[list[str], list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """One way in which a log can be packed.
+    """One way in which a log can be wrapped.
 
-    `name` is what warnings call it. `recognise` says by the beginning of a file how to decode it; None where it is not
-    packed in this way. `largest`: bytes of a file that is decoded; a larger one is read as it stands.
-    `compares_lines`: it looks at how lines are laid out or ordered, which takes longer than looking at first bytes.
-    `once`: what it leaves may look the same, and is not decoded by it again.
+    `name` is used in warnings. `recognise` looks at the beginning of a file and returns the function that decodes it,
+    or None. `largest` is the limit on the file's size in bytes; a larger file is read unchanged. `compares_lines` is
+    true if the decoder compares the layout or order of lines, which takes longer. `once` is true if its result may look
+    the same and must not be decoded by it again.
     """
 
     name: str
@@ -81,7 +83,7 @@ class Decoder:
 
 
 def numbered_lines(content: bytes) -> Iterator[tuple[int, str]]:
-    """Yields (number from 1, line without its line end) for each line; one at a time, to spare memory."""
+    """Yields (number from 1, line without its line end) for each line, one at a time to save memory."""
     start, number = 0, 1
     while start < len(content):
         end = content.find(b"\n", start)
@@ -91,27 +93,27 @@ def numbered_lines(content: bytes) -> Iterator[tuple[int, str]]:
 
 
 def untouched(content: bytes, warning: str | None = None) -> Decoded:
-    """-> the file as it stands."""
+    """Returns the file unchanged."""
     return Decoded(cut_into_blocks(content), warning=warning)
 
 
 def too_large(name: str, largest: int) -> str:
-    """-> the warning for a file that is larger than what the decoder called `name` takes."""
+    """Returns the warning for a file that is too large for the decoder `name`."""
     return f"{name}: more than {largest >> 20} MB, so read as it stands"
 
 
 def from_lines(lines: Iterable[tuple[int, str]]) -> Decoded:
-    """-> lines that were taken out of something else; each comes with its line number in the file."""
+    """Returns lines that were extracted from something else. Each comes with its line number in the file."""
     content, numbers = bytearray(), array("q")
     for number, line in lines:
         content += line.encode("utf-8", "replace") + b"\n"
-        # A line end that was escaped twice is in some of them.
+        # some lines contain a line end that was escaped twice
         numbers.extend([number] * (1 + line.count("\n")))
     return Decoded(cut_into_blocks(content or b"\n"), numbers or array("q", [1]), rewritten=True)
 
 
 def from_layout(rejoin: Rejoin | None) -> Decode | None:
-    """-> what decodes a file by putting its lines back as they were written; None for None."""
+    """Returns a function that decodes a file by restoring its lines, or None if `rejoin` is None."""
     if rejoin is None:
         return None
 

@@ -1,6 +1,8 @@
-"""The decoders of whole files in the order in which they are tried, and the loop that applies them, one in another too.
+"""The decoders of whole files, in the order in which they are tried, and the loop that applies them, also to the result
+of another.
 
-Blocks of a file in, blocks of its log as it was written out. What no decoder recognises goes by untouched.
+Turns the blocks of a file into blocks of its log as it was written. A file that no decoder recognizes is returned
+unchanged.
 """
 
 from __future__ import annotations
@@ -31,47 +33,49 @@ from torchtriage.reading.unwrap import (
 from torchtriage.reading.unwrap.decoder_interface import Decoded, Decoder, Head, too_large
 
 _SAMPLE = 64 << 10  # bytes
-_DEEPEST = 4  # decoders in one another
+_DEEPEST = 4  # nested decoders
 
-# Order matters: the first decoder that recognises a file decodes it.
+# Order matters: the first decoder that recognizes a file decodes it.
 DECODERS: tuple[Decoder, ...] = (
-    # Formats of records, which their first bytes show. JSON first: its strings may hold any of the others.
+    # Formats of records, recognized by their first bytes. JSON is first, because its strings may contain any of the
+    # others.
     json_documents.DECODER,
     journald_export.DECODER,
     collector_output.GCLOUD_YAML,
     collector_output.FLUENT_BIT,
     csv_tables.DECODER,
-    # A log in quotes holds hardly a line feed, so it has no lines to compare.
+    # A log in quotes has hardly any line feeds, so it has no lines to compare.
     quoted_strings.DECODER,
-    # From here on lines are compared. Their order comes before their ends: an upside-down export keeps its line ends.
+    # The following decoders compare lines. Order is checked before line ends, because a reversed export keeps its line
+    # ends.
     newest_first.DECODER,
-    # What separates lines, and what was put between them.
+    # Separators of lines, and texts that were inserted between them.
     line_endings.OTHER_LINE_ENDS,
     html_pages.DECODER,
     transport_encoding.QUOTED_PRINTABLE,
     line_endings.LOST_LINE_FEEDS,
     interleaved_lines.OTHERS_LINES,
     number_columns.DECODER,
-    # One text that stands for the whole log.
+    # One text that contains the whole log.
     transport_encoding.TEAMCITY,
     transport_encoding.BASE64,
     transport_encoding.URL,
-    # How lines are laid out. What stands side by side is taken apart before what was cut is joined; lines wrapped
-    # between words come before lines cut at one width, as their longest ones are equally wide by chance, too.
+    # Layouts of lines. Panes and columns are separated before cut lines are joined. Lines wrapped between words come
+    # before lines cut at one width, because their longest lines may have equal widths by chance.
     interleaved_lines.BLANK_LINES,
     tmux_panes.DECODER,
     rich_columns.DECODER,
     line_wrapping.BETWEEN_WORDS,
     line_wrapping.AT_ONE_WIDTH,
     line_wrapping.BELOW_RANK_LABELS,
-    # Last, as it looks for the layouts above behind a collector's label.
+    # Last, because it looks for the layouts above after a collector's label.
     wrapped_behind_labels.DECODER,
 )
 
 
 class Unwrapped(NamedTuple):
-    """What `Decoded` says, for all decoders that were applied. `by_lines`: how the file's lines are laid out or ordered
-    showed the outermost one."""
+    """The result of all decoders that were applied. `by_lines` is true if the outermost one recognized the layout or
+    order of lines."""
 
     blocks: Iterator[bytes]
     numbers: Sequence[int] | None = None
@@ -81,9 +85,9 @@ class Unwrapped(NamedTuple):
 
 
 def unwrap(blocks: Iterable[bytes], compare_lines: bool = True) -> Unwrapped:
-    """-> the blocks of one file as its log was written. Raises what reading `blocks` raises.
+    """Returns the blocks of one file as its log was written. Raises the errors of reading `blocks`.
 
-    `compare_lines`: decoders that look at how lines are laid out or ordered are tried, too, which takes longer.
+    If `compare_lines` is true, decoders that compare the layout or order of lines are tried too, which takes longer.
     """
     decoded, decoder = _decode_once(blocks, None, compare_lines)
     by_lines = decoder is not None and decoder.compares_lines
@@ -100,7 +104,8 @@ def unwrap(blocks: Iterable[bytes], compare_lines: bool = True) -> Unwrapped:
 
 
 def _inside(outer: Decoded, outer_numbers: Sequence[int], inner: Decoded, inner_numbers: Sequence[int]) -> Decoded:
-    """-> what was decoded inside what was decoded before, with the numbers that its lines have in the file."""
+    """Combines two decodings, of which `inner` decoded the result of `outer`. Returns the inner lines with their
+    numbers in the file."""
     numbers = array("q", (outer_numbers[number - 1] for number in inner_numbers))
     return Decoded(inner.blocks, numbers, outer.rewritten or inner.rewritten, outer.warning or inner.warning)
 
@@ -108,8 +113,8 @@ def _inside(outer: Decoded, outer_numbers: Sequence[int], inner: Decoded, inner_
 def _decode_once(
     blocks: Iterable[bytes], before: Decoder | None, compare_lines: bool
 ) -> tuple[Decoded, Decoder | None]:
-    """-> the blocks as the first decoder that recognises them decodes them, and that decoder; None where none does.
-    `before`: the decoder that they come from."""
+    """Returns the blocks decoded by the first decoder that recognizes them, and that decoder or None. `before` is the
+    decoder that produced the blocks."""
     rest = iter(blocks)
     read: list[bytes] = []
     size = 0
@@ -132,7 +137,7 @@ def _decode_once(
             return Decoded(chain(read, rest), warning=too_large(decoder.name, decoder.largest)), None
     contents = [b"".join(memoryview(block)[:-1] if isinstance(block, Piece) else block for block in read)]
     read.clear()
-    return decode(contents.pop()), decoder  # Memory has no room for a second one here.
+    return decode(contents.pop()), decoder  # frees the memory for the result
 
 
 _BY_FIRST_BYTES = tuple(decoder for decoder in DECODERS if not decoder.compares_lines)

@@ -1,4 +1,4 @@
-"""Logs that were saved as a page of HTML or XML: the content of the page in, its lines as a browser shows them out."""
+"""Extracts logs that were saved as HTML or XML pages: returns the lines as a browser shows them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Lines that others put between those of a log: names and times of a chat, a supervisor's headers, a terminal's bars,
-and an empty line below each. The content of a file in, the log's own lines out."""
+"""Removes lines that other programs inserted between those of a log: names and times of a chat, headers of a
+supervisor, bars of a terminal, and an empty line after each line."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from torchtriage.reading.unwrap.decoder_interface import (
 )  # fmt: skip
 
 _FEWEST = 2
-_FEWEST_DOUBLED = 6  # lines, of which each second one is empty
-_SAMPLE = 16 << 10  # bytes in which the first of them stands
-_FIRST = 400  # bytes in which a chat's first line ends
-# Of lines that do not begin a file each holds one of these literals; most files hold none.
+_FEWEST_DOUBLED = 6  # lines, every second one of them empty
+_SAMPLE = 16 << 10  # bytes in which the first of them must be
+_FIRST = 400  # bytes in which the first line of a chat ends
+# Each such line contains one of these literals, unless it begins the file. Most files contain none.
 _HINTS = (b"M\n", b"--More--", b" output:\n")
 _DATE = r"(?:\d{4}[/.-]\d{1,2}[/.-]\d{1,2}|\d{1,2}[/.]\d{1,2}[/.]\d{2,4})"
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?"
@@ -45,7 +45,8 @@ def _recognise_others_lines(head: Head) -> Decode | None:
         return None
     lines = sample.decode("utf-8", "replace").split("\n")
     found = [_BETWEEN.fullmatch(line.rstrip("\r ")) is not None for line in lines]
-    # Lines in a row are a log whose lines begin with their times: below each of others' stands what it heads.
+    # Consecutive matches are lines of a log that begin with their times. Inserted lines have the line that they
+    # introduce below them.
     in_a_row = sum(above and below for above, below in pairwise(found))
     return _decode_others_lines if sum(found) >= _FEWEST and in_a_row * 2 < sum(found) else None
 
@@ -55,7 +56,7 @@ def _decode_others_lines(content: bytes) -> Decoded:
 
 
 def _own_lines(content: bytes) -> Iterator[tuple[int, str]]:
-    """Yields (line number, line) for each line of a file that is its log's own."""
+    """Yields (line number, line) for each line that belongs to the log itself."""
     below_other = False
     for number, line in numbered_lines(content):
         if _BETWEEN.fullmatch(line.rstrip(" ")):
@@ -69,14 +70,14 @@ def _recognise_blank_lines(head: Head) -> Decode | None:
     lines = head.lines
     if len(lines) < _FEWEST_DOUBLED or lines[1].strip():
         return None
-    # As text, since more characters are blank there than in bytes.
+    # As text, because more characters count as blank there than in bytes.
     texts = [line.decode("latin-1") for line in lines]
     doubled = not any(map(str.strip, texts[1::2])) and any(map(str.strip, texts[::2]))
     return from_layout(without_blank_lines) if doubled else None
 
 
 def without_blank_lines(lines: Sequence[str]) -> tuple[list[str], list[int]]:
-    """-> the lines without the empty ones between, and the line number of each."""
+    """Returns the lines without the empty ones between them, and the line number of each."""
     kept = [(line, number) for number, line in enumerate(lines, 1) if number % 2 or line.strip()]
     return [line for line, _ in kept], [number for _, number in kept]
 

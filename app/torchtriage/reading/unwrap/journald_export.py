@@ -1,4 +1,5 @@
-"""Entries of a journal, a field a line: `journalctl -o export` and `-o verbose`. See systemd's Journal Export Formats."""
+"""Reads entries of a systemd journal with one field per line: `journalctl -o export` and `-o verbose`. The format is
+described in systemd's Journal Export Formats."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ _HEADER = lazy_regex(rb"[A-Z][a-z]{2} (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S*) [^\n]{
 _JOURNAL = lazy_regex(rb"(?:__CURSOR|__REALTIME_TIMESTAMP)=|" + _HEADER.pattern + rb"\r?\n +_?[A-Z]")
 _FIELD = lazy_regex(rb" *([A-Z_][A-Z\d_]*)=(.*)", re.S)
 _SIZED = lazy_regex(rb"[A-Z_][A-Z\d_]*")
-_SIZE = 8  # bytes that say how many follow, the lowest first
+_SIZE = 8  # bytes of the length of the value, least significant first
 
 
 def _recognise(head: Head) -> Decode | None:
@@ -25,7 +26,7 @@ def _decode(content: bytes) -> Decoded:
 
 
 def entries(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yields (line number of its message, fields) for each entry, in its order."""
+    """Yields (line number of its message, fields) for each entry, in order."""
     entry: dict[str, str] = {}
     last, at, number, message_number = "", 0, 1, 1
     while at < len(content):
@@ -41,7 +42,7 @@ def entries(content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
             last = field[1].decode()
             entry[last] = field[2].decode("utf-8", "replace")
         elif _SIZED.fullmatch(line):
-            # A value with line feeds, or one that is no text.
+            # A value with line feeds, or one that is not text.
             last, start = line.decode(), end + 1 + _SIZE
             end = start + int.from_bytes(content[end + 1 : start], "little")
             entry[last] = content[start:end].decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Whole JSON documents: records wrapped in lists and objects, or texts of several lines where there are no records."""
+"""Reads whole JSON documents: records wrapped in lists and objects, or multi-line texts if there are no records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from torchtriage.reading.unwrap.newest_first import from_records
 from torchtriage.reading.unwrap.quoted_strings import lines_in_strings, may_be_encoded
 
 _SAMPLE = 64 << 10  # characters
-_MOST_MISSED = 1000  # messages that are spelled in a third way; searching for each takes long
+# messages whose spelling in the file is neither of the two known ones; searching for each takes long
+_MOST_MISSED = 1000
 _FEWEST = 4  # lines of a single record that is a log
 _BEGINS = lazy_regex(
     rb"\s*(?:\[\s*[\[{]|\{\s*\r?\n|\{\s*\"(?:events|hits|status|data|results|entries|items)\":\s*[\[{\"])"
@@ -32,8 +33,8 @@ def _recognise(head: Head) -> Decode | None:
 
 
 def _is_json_so_far(text: str, whole: bool) -> bool:
-    """-> whether a text that begins like a JSON document is one as far as it goes, or one after another; a log can begin
-    with its settings."""
+    """Returns whether a text is one or more JSON documents as far as it goes. A log can also begin with settings in
+    JSON."""
     try:
         for _ in documents(text):
             pass
@@ -55,20 +56,22 @@ def _decode(content: bytes) -> Decoded:
 
 
 def _consumed(records: list[Any]) -> Iterator[Any]:
-    """Yields what a list holds and empties it: memory has no room for both the records and what is made of them."""
+    """Yields the items of a list and removes them, because memory has no room for the records and their results."""
     records.reverse()
     while records:
         yield records.pop()
 
 
 def in_document(text: str) -> tuple[list[tuple[int, dict[str, Any]]], Iterator[tuple[int, str]]]:
-    """-> (line number, record) for each record of JSON documents, in their order; and (line number, line) for each line
-    of the texts in them where there are no records, one at a time as there can be many. Nothing where they are none."""
+    """Returns (line number, record) for each record of JSON documents, in order, and (line number, line) for each line
+    of their texts if they have no records. The latter are yielded one at a time, because there can be many. Both are
+    empty if the text is not JSON."""
     try:
         every = [*documents(text)]
     except (ValueError, RecursionError):
         return [], iter(())
-    found, messages = list[dict[str, Any]](), list[str]()  # No more of each record, as there can be very many.
+    # only these parts of each record are kept, because there can be very many
+    found, messages = list[dict[str, Any]](), list[str]()
     for data in every:
         for one, record in records_in(data):
             found.append(one)
@@ -77,17 +80,17 @@ def in_document(text: str) -> tuple[list[tuple[int, dict[str, Any]]], Iterator[t
     if not all(each.count("\n") >= fewest or may_be_encoded(each) for each in messages):
         spellings = ((json.dumps(each, ensure_ascii=False), json.dumps(each)) for each in messages)
         return [*zip(_numbers(text, spellings), found, strict=True)], iter(())
-    # What a record says about a whole log holds for none of its lines.
+    # The fields of a record about a whole log do not apply to its single lines.
     of_records = [line for one in found if (record := record_in(one)) for line in record.lines]
     lines, again = tee(of_records or (line for data in every for line in lines_in_strings(data)))
-    # A part of a longer text has no quotes around it, and its line end may be the text's.
+    # A part of a longer text has no quotes around it, and the line end after it may belong to the text.
     spellings = ((json.dumps(line)[1:-1], json.dumps(line, ensure_ascii=False)[1:-1]) for line in again)
     return [], zip(_numbers(text, spellings), lines, strict=True)
 
 
 def _numbers(text: str, every: Iterable[tuple[str, str]]) -> Iterator[int]:
-    """Yields for each message, which can be spelled in two ways, the number of the line in which it stands, or of the
-    one before it."""
+    """Yields the line number of each message, or of the one before it if it is not found. A message can be spelled in
+    two ways."""
     start, number, missed = 0, 1, 0
     for spellings in every:
         ends = ((spelled, start + len(spelled) + _SAMPLE) for spelled in (spellings if missed < _MOST_MISSED else ()))
@@ -100,9 +103,9 @@ def _numbers(text: str, every: Iterable[tuple[str, str]]) -> Iterator[int]:
 
 
 def documents(text: str) -> Iterator[Any]:
-    """Yields the values of JSON documents that stand one after another: one, or objects over several lines each. Raises
-    ValueError where something else stands, RecursionError."""
-    # A line end can be in a string: where a line was cut that is too long.
+    """Yields the values of consecutive JSON documents: one document, or objects over several lines each. Raises
+    ValueError if there is anything else, and RecursionError."""
+    # A line end can be inside a string if a line was too long and was cut.
     decoder, begins = json.JSONDecoder(strict=False), _NOT_BLANK.search(text)
     several = begins is not None and _OVER_LINES.match(text, begins.start()) is not None
     while begins is not None:

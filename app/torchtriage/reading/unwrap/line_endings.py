@@ -1,7 +1,4 @@
-"""Files whose lines end in something other than a line feed: a Mac's or Unicode's line ends, or nothing but a blank.
-
-The content of a file in, its lines out.
-"""
+"""Decodes files without line feeds: with line ends of old Macs or of Unicode, or with blanks only."""
 
 from __future__ import annotations
 
@@ -21,12 +18,12 @@ from torchtriage.reading.unwrap.decoder_interface import (
 
 _FEWEST = 4  # line ends
 _LONG = 400  # bytes of a line into which several were joined
-_SAMPLE = 8 << 10  # bytes in which such lines are looked for
-_FEWEST_BEGINNINGS = 5  # of lines, in one that was joined
+_SAMPLE = 8 << 10  # bytes in which such lines are searched
+_FEWEST_BEGINNINGS = 5  # beginnings of lines in a joined line
 _ENDS = (b"\r", "\u2028".encode(), "\x85".encode())
-# Progress that returns to the line's start and writes over it.
+# Progress output that returns to the start of the line and overwrites it.
 _BAR = lazy_regex(rb"%\||\d(?:it/s|s/it)[,\]]|\d \[=*>?\.*\] - ")
-# What lines begin with and nothing inside a line does.
+# Texts that only begin a line.
 _BEGINS = (
     r"(?:\[(?:rank|default)\d{1,6}\]:|Traceback \(most recent|(?: {2})?File \"[^\"]+\", line \d|[WEIF]\d{4} \d\d:\d\d:\d\d\.\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
     r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[\w.]+:|/\S+\.py:\d+: \w*Warning: |\[\d+\]:\s{1,3}time  |  (?:time|host|rank|exitcode|error_file|traceback)\s{0,6}: |={30}|-{30}|\*{30}"
@@ -37,7 +34,7 @@ _EXCEPTION = r"(?:[a-zA-Z_]\w*\.){0,6}[A-Z]\w*(?:Error|Exception|Interrupt): "  
 _LOST_END = lazy_regex(
     rf"(?<! )(?<!\]:) {{1,3}}?(?={_BEGINS})|(?<=\]:) (?=  time  )|(?<=[=*-]{{30}}) (?=\S)|(?<![ :]) {{1,3}}?(?={_EXCEPTION})|(?<![ :\]]) {{1,3}}?(?=(?:[Ss]tep|[Ee]poch) \d+[/ :])"
 )
-# Below a frame stands its code, below the code its markers.
+# Below a frame is its code, below the code its markers.
 _LOST_END_IN_FRAME = lazy_regex(r"(?<=, in )(<\w+>|\w+) (?= {4}\S)|(?<=\S) (?= {6,}[~^]{2,}(?: |$))")
 
 
@@ -70,7 +67,8 @@ def _recognise_lost_line_feeds(head: Head) -> Decode | None:
 
 
 def _decode_lost_line_feeds(content: bytes) -> Decoded:
-    """-> the lines of a log whose line feeds a form turned into blanks, as far as lines' beginnings are known."""
+    """Returns the lines of a log whose line feeds a form replaced with blanks, as far as the beginnings of lines are
+    known."""
     return from_lines(_split_at_blanks(content))
 
 

@@ -1,5 +1,5 @@
-"""Lines that a terminal, a mail or an editor broke: between words, or at one width. The lines of a file in, those that
-were written out, each with the line number of its first piece."""
+"""Joins lines that a terminal, mail or editor broke, between words or at one width. Returns the original lines, each
+with the line number of its first piece."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from torchtriage.reading.unwrap.decoder_interface import Decode, Decoder, Head, 
 _FEWEST = 3  # lines of the full width
 _NARROWEST, _WIDEST = 60, 260  # characters of lines that were cut at one width
 _WIDEST_BETWEEN_WORDS = 110
-_UNUSUAL = 0.6  # of the lines below those begin as none of the others does
-_BOX_CHARS, _BORDERS = "=*_+─#. -", "|│╮╯"  # ends of lines that are as wide as they were meant
+_UNUSUAL = 0.6  # share of the lines below full ones that begin like no other line
+_BOX_CHARS, _BORDERS = "=*_+─#. -", "|│╮╯"  # ends of lines whose width is intended
 _FIRST = 20  # lines of the full width that decide for most files
-_KIND, _KINDS = 40, 2  # characters by which kinds of lines differ, and how many are cut at least
-_OFTEN = 3  # lines that begin alike and continue none: another one that begins so may continue none either
+_KIND, _KINDS = 40, 2  # characters that distinguish kinds of lines, and the fewest kinds that are cut
+_OFTEN = 3  # number of lines that begin alike and continue no other; a further such line may continue none either
 LINE_BEGINS = lazy_regex(
     r"\s*(?:\[(?:rank|default)\d|Traceback \(|File \"|\d{4}-\d\d-\d\d|[WEIF]\d{4} \d|[=*-]{8}|[\w.]+(?:Error|Exception)(?::|$)|srun: |slurmstepd: )"
 )
 _RANK_LABELS = ("[rank", "[default")
 _RANK_LABEL_BYTES = tuple(b"\n" + label.encode() for label in _RANK_LABELS)
-_REST = lazy_regex(r"[ \da-z.,)\]'/_-](?!\w*: )")  # how what was cut off begins: no program's name stands there
-_NEAR = 24  # characters that a line broken between words is shorter, at most, most often
+_REST = lazy_regex(r"[ \da-z.,)\]'/_-](?!\w*: )")  # possible beginnings of a cut-off part; a program's name is not one
+_NEAR = 24  # a line broken between words is usually shorter by at most this many characters
 _SAMPLE = 240  # lines
-_EXACT = 0.8  # of these lines have the full width where they were cut inside words
+_EXACT = 0.8  # share of these lines that have the full width if they were cut inside words
 _OFTEN_BETWEEN_WORDS = 4
 _FRAME = lazy_regex(r'(?:.*\s)?File "[^"]+", line \d+(?:, in \S+)?$')
-_RULES = ("====", "----", "****", "────")  # what ends a line that is drawn
+_RULES = ("====", "----", "****", "────")  # ends of drawn lines
 _EMPTY = lazy_regex(r"\W*$")
 _COLUMNS = lazy_regex(r"(?:\S+ {2,}){3}\S")  # a row of a table
 _RULE = lazy_regex(r"(?:-{2,} +){2,}-{2,} *$")
@@ -40,7 +40,7 @@ _DIGITS = lazy_regex(r"\d+")
 
 def _recognise_between_words(head: Head) -> Decode | None:
     if max(head.lengths, default=0) > 4 * _WIDEST:
-        return None  # A file with a long line was not cut.
+        return None  # a file with a long line was not cut
     longest = max(head.lines[:_WIDEST], key=len, default=b"")
     if len(longest) > _WIDEST // 2 and b" " in longest.strip(b"> \t"):
         return None
@@ -53,7 +53,7 @@ def _recognise_at_one_width(head: Head) -> Decode | None:
 
 
 def find_cuts(head: Head) -> Rejoin | None:
-    """-> what joins lines that were cut at one width; None where a file's were not."""
+    """Returns a function that joins lines cut at one width, or None if the lines were not cut."""
     widest = max(head.lengths, default=0)
     if widest > 4 * _WIDEST:
         return None
@@ -72,8 +72,7 @@ def _recognise_below_rank_labels(head: Head) -> Decode | None:
 
 
 def cut_width(lines: Sequence[str]) -> int | None:
-    """-> the width in characters at which the lines of a file were cut, of which these are the first; None where they
-    were not."""
+    """Returns the width in characters at which the lines of a file were cut, from its first lines, or None."""
     lengths = list(map(len, lines))
     widest = max(lengths, default=0)
     if not _NARROWEST <= widest <= _WIDEST or lengths.count(widest) < _FEWEST:
@@ -81,9 +80,9 @@ def cut_width(lines: Sequence[str]) -> int | None:
     full = [at for at, length in enumerate(lengths[:-1]) if length == widest]
     alike = sum(_beginning(lines[at]) == _beginning(lines[at + 1]) for at in full[:_FIRST])
     if alike * 2 > len(full[:_FIRST]):
-        return None  # Lines of progress are often equally wide.
+        return None  # progress lines often have equal widths
     full = [at for at in full if not _is_drawn(lines[at]) and not _are_rows(lines[at], lines[at + 1])]
-    # What was cut are lines of many kinds; of one kind, they are as wide as they were meant, whatever stands between.
+    # Cut lines are of many kinds. If all are of one kind, their width is intended, whatever is between them.
     if len(full) < _FEWEST or len({_DIGITS.sub("0", lines[at][:_KIND]) for at in full}) < _KINDS:
         return None
     plain = without_margins(lines)
@@ -91,13 +90,13 @@ def cut_width(lines: Sequence[str]) -> int | None:
     usual = {_beginning(line) for at, line in enumerate(plain) if at not in below and line.strip()}
     unusual = sum(_beginning(plain[at]) not in usual for at in below if plain[at].strip())
     if all(len(line) == widest for line in lines if line.strip()):
-        return None  # They are the rows of a table: of what was cut, shorter ends remain.
+        return None  # they are rows of a table; lines that were cut would leave shorter ends
     return widest if unusual >= _UNUSUAL * len(full) else None
 
 
 def labelled_width(lines: Sequence[str]) -> int | None:
-    """-> the width in characters at which lines behind a rank's label were cut, the rest of each below it without one;
-    None where none was. A single one will do, as no worker's line goes on without its label."""
+    """Returns the width in characters at which lines after a rank's label were cut, so that the rest of each is below
+    without a label, or None. One such line is enough, because no line of a worker continues without its label."""
     labelled = [at for at, line in enumerate(lines) if line.startswith(_RANK_LABELS)]
     widest = max([len(lines[at]) for at in labelled], default=0)
     if len(labelled) < _FEWEST or not _NARROWEST <= widest <= _WIDEST:
@@ -108,7 +107,8 @@ def labelled_width(lines: Sequence[str]) -> int | None:
 
 
 def rejoin_cut(lines: Sequence[str], width: int) -> tuple[list[str], list[int]]:
-    """-> the lines as they were before they were cut at `width`, and the number from 1 of each one's first piece."""
+    """Returns the lines as they were before they were cut at `width`, and the number (from 1) of the first piece of
+    each."""
     whole: list[str] = []
     numbers: list[int] = []
     goes_on = False
@@ -133,8 +133,8 @@ def rejoin_cut(lines: Sequence[str], width: int) -> tuple[list[str], list[int]]:
 
 
 def wrap_width(lines: Sequence[str]) -> int | None:
-    """-> the width in characters at which the lines of a file were broken between words, of which these are the first;
-    None where they were not."""
+    """Returns the width in characters at which the lines of a file were broken between words, from its first lines, or
+    None."""
     lengths = [len(line) for line in lines[:_SAMPLE] if " " in line.strip("> \t")]
     widest = max(lengths, default=0)
     full = sum(length > widest - _NEAR for length in lengths)
@@ -153,12 +153,13 @@ def wrap_width(lines: Sequence[str]) -> int | None:
 
 
 def rejoin_words(lines: Sequence[str], width: int) -> tuple[list[str], list[int]]:
-    """-> the lines as they were before they were broken at `width`, and the number from 1 of each one's first piece."""
+    """Returns the lines as they were before they were broken at `width`, and the number (from 1) of the first piece of
+    each."""
     whole: list[str] = []
     numbers: list[int] = []
     above = ""
     plain_lines = without_margins(lines)
-    # What often begins a line where the one above had room for it begins one here, too.
+    # Words that often begin a line although the line above had room for them begin a line here too.
     often = Counter(_beginning(plain) for above, plain in pairwise(plain_lines) if not _goes_on(above, plain, width))
     for number, (line, plain) in enumerate(zip(lines, plain_lines, strict=True), 1):
         if whole and _goes_on(above, plain, width) and often[_beginning(plain)] < _OFTEN_BETWEEN_WORDS:
@@ -172,12 +173,12 @@ def rejoin_words(lines: Sequence[str], width: int) -> tuple[list[str], list[int]
 
 
 def _is_cut_in_word(line: str, below: str, width: int) -> bool:
-    """-> whether a word was cut that is too long for a line: a path, most often."""
+    """Returns whether a word that is too long for a line was cut, usually a path."""
     return len(line) == width and len(line.rpartition(" ")[2]) + len(below.strip().partition(" ")[0]) > width // 2
 
 
 def _goes_on(line: str, below: str, width: int) -> bool:
-    """-> whether the line below one goes on with it: its first word had no room there."""
+    """Returns whether the line below continues a line, because its first word had no room there."""
     word, _, _ = below.lstrip().partition(" ")
     if not word or len(line.rstrip()) + 1 + len(word) <= width or len(line.strip()) < 8:
         return False
@@ -187,12 +188,12 @@ def _goes_on(line: str, below: str, width: int) -> bool:
 
 
 def _beginning(line: str) -> str:
-    """-> the first characters of a line, which tell kinds of lines apart; all digits alike."""
+    """Returns the first characters of a line, which distinguish kinds of lines. All digits are equal."""
     return _DIGITS.sub("0", line[:12])[:5]
 
 
 def _are_rows(line: str, below: str) -> bool:
-    """-> whether both lines are rows of one table, or one of them is the rule between its rows."""
+    """Returns whether both lines are rows of one table, or one is the rule between its rows."""
     return all(_COLUMNS.search(row) or _RULE.match(row) for row in (line, below))
 
 

@@ -1,5 +1,5 @@
-"""Files that begin with their newest line, as many exports do: read from the end. Records are put in the order of their
-times in the same way."""
+"""Reverses files that begin with their newest line, as many exports do. Sorts records by their times in the same
+way."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import Decode, Decoded, Decoder, Head, cut_into_blocks
 
 _FIRST = 40  # lines that decide for most files
-_HARDLY_ANY = 20  # times as many fall as rise where the newest stand first
+_HARDLY_ANY = 20  # if the newest line is first, at least this many times as many times fall as rise
 _FEWEST_TIMES = 4  # different times that show an order
 _TIME = lazy_regex(
     rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?"
     rb"|(?<=time\":)\s?\"?\d{10,19}|(?<=timestamp\":)\s?\"?\d{10,19}|(?<=ts\":)\s?\"?\d{10,19}|^\d{13,19}(?=[\t ,])"
 )
-# Others stand at the beginning only: of syslog, of `ts`, of consoles, the journal's field.
+# These are only at the beginning of a line: times of syslog, `ts` and consoles, and the journal's field.
 _AT_BEGIN = lazy_regex(
     rb"(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d\d/\d\d/\d\d(?:\d\d)? \d\d:\d\d:\d\d|\[?1\d{9}\.\d{3,9}"
     rb"|\[?\d\d:\d\d:\d\d(?:[.,]\d+)?|\{.{0,80}\"__REALTIME_TIMESTAMP\":\s?\"\d{16}"
 )
-_COUNTED = (b"tep ", b"poch ", b"tep: ", b"poch: ", b"ter ", b"atch ", b"ation ")  # what precedes a count
+_COUNTED = (b"tep ", b"poch ", b"tep: ", b"poch: ", b"ter ", b"atch ", b"ation ")  # texts before a count
 _NUMBER = lazy_regex(rb"\[?(\d{1,9})")
-_SAMPLE = 8 << 10  # bytes in which they stand
+_SAMPLE = 8 << 10  # bytes in which the counts are searched
 _FEW = 24  # counts that decide for most files
 _MANY = 4096  # lines that are searched together
 _TIME_FIELD = lazy_regex(r"(?i).*time.*|ts|tsns|date|datetime")  # names of fields
@@ -40,8 +40,8 @@ def _recognise(head: Head) -> Decode | None:
 
 
 def is_newest_first(head: Head) -> bool:
-    """-> whether a file must be read from its end."""
-    some = head.lines[:_FIRST]  # They decide for most files.
+    """Returns whether a file must be read from its end."""
+    some = head.lines[:_FIRST]  # these decide for most files
     if _times_fall(some) and _times_fall(head.lines):
         return True
     if _TRACEBACK in head.sample:
@@ -50,7 +50,7 @@ def is_newest_first(head: Head) -> bool:
 
 
 def _reversed(content: bytes) -> Decoded:
-    """-> the lines of an export that begins with the newest, from the oldest on."""
+    """Returns the lines of an export that begins with the newest, in the order of writing."""
     lines = content.removesuffix(b"\n").split(b"\n")
     order = array("q", order_written(lines))
     turned = b"\n".join([lines[at] for at in order]) + b"\n"
@@ -58,8 +58,8 @@ def _reversed(content: bytes) -> Decoded:
 
 
 def order_written(lines: Sequence[bytes]) -> list[int]:
-    """-> the indexes of the lines of a file that begins with the newest, the oldest first; lines without a time stay with
-    the one above."""
+    """Returns the indexes of the lines of a file that begins with the newest, the oldest first. Lines without a time
+    stay with the one above."""
     times = [time_in(line) for line in lines]
     if not any(times) or not _times_fall(lines):
         return [*range(len(lines))][::-1]
@@ -73,12 +73,13 @@ def order_written(lines: Sequence[bytes]) -> list[int]:
 
 
 def from_records(records: Iterable[tuple[int, dict[str, Any]]]) -> Decoded | None:
-    """-> records as lines of JSON, the oldest first; None where there is none. Each comes with its line number."""
+    """Returns records as lines of JSON, the oldest first, or None if there are none. Each comes with its line
+    number."""
     lines, times, numbers = list[bytes](), list[bytes](), list[int]()
     for number, record in records:
         numbers.append(number)
         lines.append(json.dumps(record).encode())
-        # A message can begin with a time of its own.
+        # a message can begin with its own time
         time_fields = {name: value for name, value in record.items() if _TIME_FIELD.fullmatch(name)}
         times.append(time_in(json.dumps(time_fields).encode() if time_fields else lines[-1]))
     if not lines:
@@ -92,8 +93,8 @@ def from_records(records: Iterable[tuple[int, dict[str, Any]]]) -> Decoded | Non
 
 
 def oldest_first(lines: Sequence[bytes], times: Sequence[bytes]) -> list[int] | None:
-    """-> the indexes of records that stand newest first, the oldest first; None where they stand as they were written.
-    `times` are the records' own, empty where one has none."""
+    """Returns the indexes of records, the oldest first, or None if they are already in order. `times` are the records'
+    own times, empty if one has none."""
     known = [time for time in times if time]
     down = _reads_down(lines)
     backwards = not down and known[:1] >= known[-1:] and (_upside_down(lines) or _counts_down(b"\n".join(lines)))
@@ -103,7 +104,7 @@ def oldest_first(lines: Sequence[bytes], times: Sequence[bytes]) -> list[int] | 
 
 
 def time_in(line: bytes) -> bytes:
-    """-> the time that is near either end of a line, or nothing."""
+    """Returns the time near the beginning or end of a line, or an empty value."""
     if line.count(b":", 0, 300) < 2 and not line[:1].isdigit() and line[:1] not in (b"[", b"{"):
         return b""
     found = (
@@ -113,7 +114,8 @@ def time_in(line: bytes) -> bytes:
 
 
 def _times_fall(lines: Sequence[bytes]) -> bool:
-    """-> whether nearly all lines have times, which fall. In most logs they rise or are missing: a few lines decide."""
+    """Returns whether nearly all lines have times and these fall. In most logs they rise or are missing, so a few lines
+    decide."""
     times: list[bytes] = []
     missing = rises = 0
     for line in lines:
@@ -128,15 +130,15 @@ def _times_fall(lines: Sequence[bytes]) -> bool:
 
 
 def _mostly_falls(times: list[bytes], lines: int) -> bool:
-    """-> whether nearly all times are earlier than the one above."""
+    """Returns whether nearly all times are earlier than the one above."""
     falls = sum(above > below for above, below in pairwise(times))
     rises = sum(above < below for above, below in pairwise(times))
     return falls >= _FEWEST_TIMES - 1 and rises * _HARDLY_ANY <= falls and len(times) * 2 >= lines
 
 
 def _counts_down(data: bytes, most: int = -1) -> bool:
-    """-> whether steps are counted from the last to the first; a run that restarted rises once. `most`: counts that
-    are looked at."""
+    """Returns whether steps are counted from the last to the first. A run that restarted rises once. `most` is the
+    number of counts that are checked."""
     word = next((word for word in _COUNTED if data.count(word) > _FEWEST_TIMES), None)
     if word is None:
         return False
@@ -147,22 +149,24 @@ def _counts_down(data: bytes, most: int = -1) -> bool:
 
 
 def _reads_down(lines: Sequence[bytes]) -> bool:
-    """-> whether lines of one instant are in the order of writing: tracebacks' heads above their first frames."""
+    """Returns whether lines with equal times are in the order of writing: heads of tracebacks are above their first
+    frames."""
     above, below = _frames_beside_heads(lines)
     return below > above
 
 
 def _upside_down(lines: Sequence[bytes]) -> bool:
-    """-> whether the first frames of tracebacks are above their heads, and hardly ever one below."""
+    """Returns whether the first frames of tracebacks are above their heads, and hardly ever below."""
     above, below = _frames_beside_heads(lines)
     return above > 2 * below
 
 
 def _frames_beside_heads(lines: Sequence[bytes]) -> tuple[int, int]:
-    """-> how many heads of tracebacks have a frame right above, and how many one below."""
+    """Returns how many heads of tracebacks have a frame directly above, and how many have one below."""
     above = below = 0
     for start in range(0, len(lines), _MANY):
-        data = b"\n".join(lines[start : start + _MANY])  # Few lines are heads: in many at once they are found faster.
+        # few lines are heads, so searching many lines at once is faster
+        data = b"\n".join(lines[start : start + _MANY])
         line, end = start, 0
         while (at := data.find(_TRACEBACK, end)) >= 0:
             line += data.count(b"\n", end, at)

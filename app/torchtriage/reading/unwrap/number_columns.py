@@ -1,6 +1,6 @@
-"""Rows of numbers below their names, as fastai, skorch, Lightning's CSVLogger and spreadsheets print how training goes.
+"""Reads rows of numbers below column names, as fastai, skorch, Lightning's CSVLogger and spreadsheets print progress.
 
-In: the bytes of a file; out: the same lines, but each number of such a row with its name before it: `epoch=3, loss=0.5`.
+Returns the same lines, with its name before each number of such a row: `epoch=3, loss=0.5`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import NamedTuple
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import Decode, Decoded, Decoder, Head, from_lines, numbered_lines
 
-# A line without numbers above one that begins with one; a rule may stand between them.
-# Its first line feed is searched for at memory speed; a `^` would be tried at each byte.
+# A line without numbers above one that begins with a number, perhaps with a rule between them. The pattern begins with
+# the line feed, which is found at memory speed; a `^` would be tried at each byte.
 _HEADED = lazy_regex(rb"\n([^\d\n:=()\[\]{}\"']{8,400})(?=\n(?:[ |+-]*-[ |+-]*\r?\n)?[ |]{0,20}\d)")
 _COUNTS = lazy_regex(r"(?i)(?:global_|trainer/)?(?:epoch|step|iter|iteration|batch|update)s?")
 _MEASURES = lazy_regex(
@@ -24,11 +24,11 @@ _RULE = lazy_regex(r"[\s|+-]*-[\s|+-]*")
 _BLANKS = lazy_regex(r"\s{2,}|\t")
 _RULE_LINES = 2  # lines between the names and the first row: a rule, a blank line
 _FEWEST_NAMES, _FEWEST_NUMBERS = 2, 2
-_MARKS = ",;|"  # between cells; else blanks
+_MARKS = ",;|"  # separators of cells, if they are not blanks
 
 
 class _Table(NamedTuple):
-    """The names of the columns, and what stands between them: a mark, or blanks where it is empty."""
+    """The names of the columns and their separator, which is empty for blanks."""
 
     names: list[str]
     mark: str
@@ -58,7 +58,7 @@ def _named(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 def _table(line: str) -> _Table | None:
-    """-> the columns that a line names, if one counts and one is measured; None for another line."""
+    """Returns the columns that a line names if one is a count and one is a measurement, else None."""
     mark = max(_MARKS, key=line.count)
     mark = mark if mark in line else ""
     names = _cells(line, mark)
@@ -69,7 +69,7 @@ def _table(line: str) -> _Table | None:
 
 
 def _row(table: _Table, line: str) -> str | None:
-    """-> a row of the table with its names; None for a line that is none."""
+    """Returns a row of the table with names, or None if the line is not one."""
     cells = _cells(line, table.mark)
     if len(cells) != len(table.names) or not all(map(_CELL.fullmatch, cells)):
         return None

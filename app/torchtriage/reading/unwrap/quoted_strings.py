@@ -1,7 +1,5 @@
-"""Logs that were quoted whole: a string of JSON or of Python, bytes, a list of strings, with every line end escaped.
-
-The content of a file in, the lines that were quoted out.
-"""
+"""Extracts logs that were quoted as a whole: a JSON or Python string, bytes, or a list of strings, with all line ends
+escaped."""
 
 from __future__ import annotations
 
@@ -26,12 +24,12 @@ _DEEPEST = 8  # levels of a document
 _LONG_WORD = 400  # characters
 _AT_ONCE = 1 << 20  # characters
 _ESCAPED_END = b"\\n"
-_QUOTES = (b"[", b'"', b"'", b"b")  # with which lists, strings and bytes begin
+_QUOTES = (b"[", b'"', b"'", b"b")  # beginnings of lists, strings and bytes
 _LINE_END = lazy_regex(r"(?<!\\)(?:\\\\)*+\\n")
 _OPENS = lazy_regex(rb"\s*(?:\[\s*)?b?[\"']")
 _LIST = lazy_regex(rb"[\"'],\s{0,9}b?[\"']")
-# Possessive (`+`): else each character of a string costs as much memory as a word of the machine.
-# No string begins with an escaped quote: of a string that is cut off, all of them would be tried.
+# Possessive (`+`), because otherwise each character of a string costs as much memory as a machine word. No string
+# begins with an escaped quote, because in a string that is cut off all of them would be tried.
 _STRING = lazy_regex(r"b?(?<!\\)(?:\"((?:[^\"\\]++|\\.)*+)\"|'((?:[^'\\]++|\\.)*+)')")
 _IN_QUOTES = lazy_regex(r"\s*\[?\s*b?[\"'].*[\"'],?\s*\]?,?\s*")
 _OBJECT = lazy_regex(r"[{\[]\s*[\"\[{]")
@@ -52,7 +50,7 @@ def _decode(content: bytes) -> Decoded:
 
 
 def is_quoted(sample: bytes) -> bool:
-    """-> whether a file that begins with `sample` holds a quoted log, and hardly anything beside it."""
+    """Returns whether a file that begins with `sample` contains a quoted log and hardly anything else."""
     escaped, ends = sample.count(_ESCAPED_END), sample.count(b"\n")
     if escaped >= max(_FEWEST, 4 * ends):
         return True
@@ -62,20 +60,20 @@ def is_quoted(sample: bytes) -> bool:
 
 
 def quoted_lines(content: bytes) -> Iterator[tuple[int, str]]:
-    """Yields (line number in the file, line) for each line that was quoted, and those that stand between."""
+    """Yields (line number in the file, line) for each quoted line, and for the lines between them."""
     for number, line in numbered_lines(content):
         for each in _unquoted(line):
             yield number, each
 
 
 def lines_in_strings(data: Any) -> Iterator[str]:
-    """Yields the lines of the texts in a decoded document, of those that hold several and of lists of them; nothing of a
-    notebook's source."""
+    """Yields the lines of the multi-line texts, and lists of texts, in a decoded document. Omits the source of
+    notebooks."""
     yield from _texts(data, 0)
 
 
 def may_be_encoded(text: str) -> bool:
-    """-> whether a text may be a log that was encoded: it is long, and has no blanks."""
+    """Returns whether a text may be an encoded log: it is long and has no blanks."""
     return len(text) > _LONG_WORD and " " not in text
 
 
@@ -98,7 +96,7 @@ def _unquoted(line: str) -> Iterator[str]:
 
 
 def _lines_of_literals(line: str) -> Iterator[str]:
-    """Yields the lines in the strings of a line, or in the line itself where it was put in no quotes."""
+    """Yields the lines in the strings of a line, or the line itself if it has no quotes."""
     at = 0
     for found in _STRING.finditer(line):
         inside = found[1] if found[1] is not None else found[2]
@@ -116,7 +114,7 @@ def _unquoted_part(text: str) -> Iterator[str]:
 
 
 def _unescaped_lines(text: str) -> Iterator[str]:
-    """Yields the lines of an escaped text; of a long one a part at a time, which takes a tenth of the memory."""
+    """Yields the lines of an escaped text. A long text is unescaped in parts, which takes a tenth of the memory."""
     at = 0
     while len(text) - at > _AT_ONCE and (cut := _LINE_END.search(text, at + _AT_ONCE)):
         yield from _lines(unescaped(text[at : cut.end()]))
@@ -125,7 +123,7 @@ def _unescaped_lines(text: str) -> Iterator[str]:
 
 
 def unescaped(text: str) -> str:
-    """-> a text without the escapes that JSON or Python put into it."""
+    """Returns a text without the escapes of JSON or Python."""
     text = _BYTES.sub(lambda found: bytes.fromhex(found[0].replace("\\x", "")).decode("utf-8", "replace"), text)
     plain = _ESCAPE.sub(_character, text)
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if "\\u" in text else plain

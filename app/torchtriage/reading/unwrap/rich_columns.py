@@ -1,5 +1,5 @@
-"""Logs that the library rich set in columns: time, level, message, and at the right edge the line of code. A long
-message goes on below itself. All lines in, those that were logged out."""
+"""Restores logs that the library rich printed in columns: time, level, message, and the code line at the right edge. A
+long message continues in the lines below."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from torchtriage.reading.unwrap.decoder_interface import Decode, Decoder, Head, 
 _FEWEST = 3  # rows
 _FIRST = 40  # lines that decide for most files
 _SAMPLE = 200  # lines
-_NEARLY_ALL = 0.9  # of the rows
+_NEARLY_ALL = 0.9  # share of the rows
 _ROW = lazy_regex(
     r"(?P<label>\[[a-z]+\d{1,6}\]: ?)?(?P<time>[\[(]?\d[\d/:., TZ+-]{4,30}[\])]?(?= )|)(?P<gap> *)"
     r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) {1,4}(?P<message>.*)"
 )
-_LEVEL = 9  # characters of its column
+_LEVEL = 9  # characters of the column
 _CODE_LINE = lazy_regex(r" [\w.<>-]{1,60}\.py:\d{1,6} *$")
 _LABEL = lazy_regex(r"\[[a-z]+\d{1,6}\]: ?")
 _BOX = "╭│╰"
@@ -27,8 +27,8 @@ _BOX_SIDE = "│".encode()
 
 
 class _Open(NamedTuple):
-    """A row whose message may go on below. `column`: where its message begins; `width`: characters of its column;
-    `last`: the message's last piece; `row`: the index of its line among those that came out."""
+    """A row whose message may continue below. `column` is the start of its message, `width` the width of the message
+    column in characters, `last` the last piece of the message, `row` the index of the row in the result."""
 
     column: int
     width: int
@@ -41,18 +41,18 @@ def _recognise(head: Head) -> Decode | None:
 
 
 def find_columns(head: Head) -> Rejoin | None:
-    """-> what puts rows back as they were logged; None where a file is not set in columns."""
+    """Returns a function that restores rows as they were logged, or None if a file has no columns."""
     first = head.lines[:_FIRST]
     padded = sum(line.endswith(b"  ") or b".py:" in line[-16:] for line in first)
-    boxed = sum(_BOX_SIDE in line for line in first)  # A traceback in its box may fill them.
+    boxed = sum(_BOX_SIDE in line for line in first)  # a traceback in its box may fill them
     if padded < _FEWEST and boxed * 2 <= len(first):
         return None
     return rejoin_columns if in_columns(head.texts) else None
 
 
 def in_columns(lines: Sequence[str]) -> bool:
-    """-> whether a file, of which these are the first lines, was set in columns: rows end at one right edge, with a line
-    of code or padded."""
+    """Returns whether a file was printed in columns, from its first lines: rows end at one right edge, with a code line
+    or padding."""
     some = lines[:_SAMPLE]
     rows = [line for line in some if _ROW.match(line)]
     if len(rows) < _FEWEST:
@@ -64,12 +64,12 @@ def in_columns(lines: Sequence[str]) -> bool:
 
 
 def _equal(lengths: Sequence[int]) -> bool:
-    """-> whether lines end at one edge, except those with characters that are wider than others."""
+    """Returns whether lines end at one edge. Lines with wide characters are ignored."""
     return Counter(lengths).most_common(1)[0][1] >= _NEARLY_ALL * len(lengths)
 
 
 def rejoin_columns(lines: Sequence[str]) -> tuple[list[str], list[int]]:
-    """-> the lines as they were logged, and the number from 1 of each one's first piece."""
+    """Returns the lines as they were logged, and the number (from 1) of the first piece of each."""
     found: list[str] = []
     numbers: list[int] = []
     rows: dict[str, _Open] = {}
@@ -101,7 +101,7 @@ def rejoin_columns(lines: Sequence[str]) -> tuple[list[str], list[int]]:
 
 
 def _opened(line: str, row: re.Match[str], index: int) -> tuple[_Open, str]:
-    """-> a row that may go on below, and the first piece of its message."""
+    """Returns a row that may continue below, and the first piece of its message."""
     column = row.start("level") + _LEVEL
     code_line = _CODE_LINE.search(line, column)
     end = code_line.start() if code_line else len(line)
@@ -110,7 +110,7 @@ def _opened(line: str, row: re.Match[str], index: int) -> tuple[_Open, str]:
 
 
 def _goes_on(above: _Open, piece: str) -> bool:
-    """-> whether a piece goes on with the one above it: its first word had no room there."""
+    """Returns whether a piece continues the one above, because its first word had no room there."""
     if piece[:1].isspace() or piece[0] in _BOX or above.last[:1] in _BOX:
         return False
     return len(above.last) + 1 + len(piece.partition(" ")[0]) > above.width

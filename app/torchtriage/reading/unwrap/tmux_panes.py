@@ -1,5 +1,5 @@
-"""A terminal's screen that was copied with several panes side by side: all lines in, those of the panes that show a log
-out."""
+"""Separates the panes of a copied terminal screen that has several panes side by side. Returns the lines of those with
+a log."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _BAR_BYTES = tuple(bar.encode() for bar in _BARS)
 _FIRST = 40  # lines that decide for most files
 _FEWEST = 8  # lines
 _NARROWEST = 12  # characters
-_NEARLY_ALL = 0.95  # of the lines have the bar
+_NEARLY_ALL = 0.95  # share of the lines with the bar
 _SAMPLE = 200  # lines
-_CORNER = "╭"  # of a box that a program drew
+_CORNER = "╭"  # of a box that a program printed
 
 
 def _recognise(head: Head) -> Decode | None:
@@ -26,7 +26,7 @@ def _recognise(head: Head) -> Decode | None:
 
 
 def find_panes(head: Head) -> Rejoin | None:
-    """-> what takes panes side by side apart; None where a file has none."""
+    """Returns a function that separates panes, or None if a file has none."""
     first = head.lines[:_FIRST]
     if not any(sum(bar in line for line in first) * 2 > len(first) for bar in _BAR_BYTES):
         return None
@@ -35,7 +35,7 @@ def find_panes(head: Head) -> Rejoin | None:
 
 
 def bar_columns(lines: Sequence[str]) -> list[int]:
-    """-> the columns of the bars between the panes of a file of which these are the first lines; none most often."""
+    """Returns the columns of the bars between panes, from the first lines of a file. Usually empty."""
     some = [line for line in lines[:_SAMPLE] if line.strip()]
     if len(some) < _FEWEST or any(_CORNER in line for line in some):
         return []
@@ -45,7 +45,8 @@ def bar_columns(lines: Sequence[str]) -> list[int]:
 
 
 def rejoin_panes(lines: Sequence[str], bars: Sequence[int]) -> tuple[list[str], list[int]]:
-    """-> the lines of the pane that shows a log, and the number from 1 of each; of several such, as records in turn."""
+    """Returns the lines of the pane with a log, and the number (from 1) of each. If there are several such panes, their
+    lines are returned as records."""
     panes = ([line[start:end].rstrip() for line in lines] for start, end in _panes(bars))
     every = [pane for pane in panes if max(map(len, pane), default=0) > _NARROWEST]
     beginnings = [sum(LINE_BEGINS.match(line) is not None for line in pane) for pane in every]
@@ -68,7 +69,7 @@ def _panes(bars: Sequence[int]) -> list[tuple[int, int | None]]:
 
 
 def _whole(lines: list[str]) -> tuple[list[str], list[int]]:
-    """-> the lines of a pane as they were before it cut them."""
+    """Returns the lines of a pane as they were before it cut them."""
     width = cut_width(lines[:_SAMPLE])
     return rejoin_cut(lines, width) if width else (lines, list(range(1, len(lines) + 1)))
 

@@ -1,5 +1,5 @@
-"""Logs that were encoded for transport: base64 (of a gzip file, too), percent signs of a URL, a mail's quoted-printable,
-TeamCity's service messages. The content of a file in, its lines out."""
+"""Decodes logs that were encoded for transport: base64 (also of a gzip file), percent signs of a URL, a mail's
+quoted-printable, TeamCity's service messages."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _BASE64 = lazy_regex(
     rb"\s*(?:-----BEGIN [^\n]{0,80}\r?\n|data:[\w/+.=;-]{0,80};base64,)?[A-Za-z\d+/]{64}[A-Za-z\d+/\r\n]*={0,2}\s*(?:-----END [^\n]{0,80}\s*)?"
 )
 _HEADING = lazy_regex(rb"-----[^\n]*|data:[^,\n]*,")
-_PROBE = 4096  # characters that are decoded to see whether they are a text
-_GZIP, _GZIP_WBITS = b"\x1f\x8b", 31  # zlib's number for it
+_PROBE = 4096  # characters that are decoded to check whether they are text
+_GZIP, _GZIP_WBITS = b"\x1f\x8b", 31  # zlib's number for gzip
 _CONTROL = lazy_regex(rb"[\0-\x06\x0e-\x1a\x7f]")
 _PIECE = 1 << 16  # bytes
 _URL = lazy_regex(rb"\s*\S+\s*")
@@ -41,15 +41,15 @@ _TEAMCITY_TEXT = lazy_regex(
 )
 _TEAMCITY_ESCAPE = lazy_regex(r"\|(?:0x([0-9a-fA-F]{4})|(.))")
 _TEAMCITY_ESCAPED = {"n": "\n", "r": "\r", "x": "\x85", "l": "\u2028", "p": "\u2029"}
-# Of a mail: a soft line end, an escaped character; the first bytes in which they stand.
+# In mails: a soft line end, an escaped character; and the number of first bytes in which they must be.
 _SOFT_END = lazy_regex(rb"\n[^\n]{60,75}(?<!=)=(?=\r?\n)")
 _QUOTED_PRINTABLE = lazy_regex(rb"=(?:3D|20|22|27|09)")
 _MAIL_SAMPLE = 8 << 10
 
 
 def decoded_text(content: bytes) -> bytes | None:
-    """-> the text that a file encodes from its first byte to its last: in base64, for a URL or for a mail; None where it
-    does not, or where more was packed than is read at once."""
+    """Returns the text that a whole file encodes in base64, for a URL or for a mail. None if it does not, or if the
+    text is too large."""
     if is_teamcity(content):
         return None
     try:
@@ -67,8 +67,8 @@ def decoded_text(content: bytes) -> bytes | None:
 
 
 def decoded_word(word: bytes) -> tuple[bytes, bool] | None:
-    """-> the text that a word in base64 encodes, and whether it was packed by gzip; None where it encodes none, or more
-    than is read at once."""
+    """Returns the text that a word in base64 encodes, and whether it was compressed by gzip. None if it is not text, or
+    is too large."""
     text = _from_base64(word)
     packed = text[:2] == _GZIP
     if packed:
@@ -83,21 +83,21 @@ def decoded_word(word: bytes) -> tuple[bytes, bool] | None:
 
 
 def is_base64(sample: bytes) -> bool:
-    """-> whether a file that begins with `sample` is a text in base64."""
+    """Returns whether a file that begins with `sample` is a text in base64."""
     return (
         _may_be_one_word(sample) and _BASE64.fullmatch(sample) is not None and _is_text(_from_base64(sample[:_PROBE]))
     )
 
 
 def is_url_encoded(sample: bytes) -> bool:
-    """-> whether a file that begins with `sample` is a text for a URL, of several lines."""
+    """Returns whether a file that begins with `sample` is a text of several lines, encoded for a URL."""
     if not _may_be_one_word(sample) or sample.count(b"%0A") + sample.count(b"%0a") < _FEWEST:
         return False
     return _URL.fullmatch(sample) is not None
 
 
 def is_quoted_printable(sample: bytes) -> bool:
-    """-> whether a file that begins with `sample` is a mail in quoted-printable."""
+    """Returns whether a file that begins with `sample` is a mail in quoted-printable."""
     begin = sample[:_MAIL_SAMPLE]
     if b"=3D" not in begin and b"=20" not in begin and b"=\r\n" not in begin:
         return False
@@ -105,12 +105,12 @@ def is_quoted_printable(sample: bytes) -> bool:
 
 
 def is_teamcity(sample: bytes) -> bool:
-    """-> whether a service message that holds output is in a file that begins with `sample`."""
+    """Returns whether a file that begins with `sample` has a service message with output."""
     return _TEAMCITY.encode() in sample and any(_message_text(line) is not None for _, line in numbered_lines(sample))
 
 
 class _TooLong(Exception):
-    """What was packed is longer than LARGEST."""
+    """The decompressed content is longer than LARGEST."""
 
 
 def _may_be_one_word(sample: bytes) -> bool:
@@ -119,7 +119,7 @@ def _may_be_one_word(sample: bytes) -> bool:
 
 
 def _is_text(decoded: bytes) -> bool:
-    """-> whether base64 was put around a text, or around one that gzip packed."""
+    """Returns whether base64 encodes text, or text compressed by gzip."""
     return decoded[:2] == _GZIP or (
         len(decoded) >= 48 and len(_CONTROL.findall(decoded)) * 100 < len(decoded) and _is_utf8(decoded[:-4])
     )
@@ -144,7 +144,7 @@ def _last_base64(encoded: bytes) -> bytes:
 
 
 def _base64_text(content: bytes) -> bytes:
-    """-> the text that base64 encodes; of a gzip file that is broken, the base64 itself. Raises _TooLong."""
+    """Returns the text that base64 encodes. For a broken gzip file, returns the base64 itself. Raises _TooLong."""
     text = _from_base64(content)
     if text[:2] != _GZIP:
         return text
@@ -159,7 +159,7 @@ def _base64_text(content: bytes) -> bytes:
 
 
 def _url_text(content: bytes) -> bytes:
-    """-> a text for a URL, decoded; of a form's fields the longest one."""
+    """Returns a text decoded from a URL. Of a form's fields, returns the longest."""
     if _FIELDS.match(content):
         content = max(content.strip().split(b"&"), key=len).partition(b"=")[2].replace(b"+", b" ")
     else:
@@ -169,7 +169,7 @@ def _url_text(content: bytes) -> bytes:
 
 
 def _unquoted(content: bytes) -> Iterator[bytes]:
-    """Yields the decoded text of a URL, piece by piece: every sign at once would take many times its size."""
+    """Yields the decoded text of a URL in pieces. Decoding all at once would take many times its size."""
     at = 0
     while at < len(content):
         end = at + _PIECE
@@ -198,7 +198,7 @@ def mail_lines(content: bytes) -> Iterator[tuple[int, str]]:
 
 
 def teamcity_lines(content: bytes) -> Iterator[tuple[int, str]]:
-    """Yields (line number, line) for each line: the output in service messages, other lines as they are."""
+    """Yields (line number, line) for each line: the output in service messages, and other lines unchanged."""
     for number, line in numbered_lines(content):
         text = _message_text(line)
         lines = [line] if text is None else _TEAMCITY_ESCAPE.sub(_character, text).removesuffix("\n").split("\n")
@@ -206,7 +206,7 @@ def teamcity_lines(content: bytes) -> Iterator[tuple[int, str]]:
 
 
 def _message_text(line: str) -> str | None:
-    """-> the output that a line holds as a service message, with its escapes."""
+    """Returns the output in a service message, with its escapes, or None for other lines."""
     begins = line.find(_TEAMCITY)
     found = _TEAMCITY_TEXT.match(line, begins) if begins >= 0 else None
     return found[1] if found else None

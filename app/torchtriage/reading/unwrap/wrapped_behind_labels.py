@@ -1,6 +1,6 @@
-"""Lines that were wrapped or set in columns, of which a collector then put each behind a label or into a record of its own.
+"""Restores lines that were wrapped or printed in columns before a collector put each behind a label or into a record.
 
-All lines in, those that were written out, labels and all.
+Returns the original lines with their labels.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from torchtriage.reading.unwrap.tmux_panes import find_panes
 
 _FIRST = 12  # lines that decide for most files
 _FEW, _SAMPLE = 40, 200  # lines
-_NEARLY_ALL = 0.95  # of the lines have the label
+_NEARLY_ALL = 0.95  # share of the lines with the label
 _FAR = 120  # characters of a label before a record
-_MOST = 4  # labels in one another
-_NUMBERS = lazy_regex(r"\d{6,}")  # of sequences, in which records count
+_MOST = 4  # nested labels
+_NUMBERS = lazy_regex(r"\d{6,}")  # sequence numbers of records
 _OF_COLLECTORS = frozenset({"clock", "table", "epoch", "elapsed", "compose", "kubetail", "stern", "host", "stream"})
 _LAYOUTS = (find_panes, find_columns, find_cuts)  # in the order of the decoders
-Labelled = tuple[str, str]  # what a collector put around a line, and the line
+Labelled = tuple[str, str]  # the label or record that a collector put around a line, and the line
 Split = Callable[[str], Labelled]
 
 
@@ -38,7 +38,8 @@ def _recognise(head: Head) -> Decode | None:
 
 
 def find_rejoin(lines: Sequence[bytes]) -> Rejoin | None:
-    """-> what returns the lines of a file that begins with `lines`, of one writer; None where they are as they were."""
+    """Returns a function that restores the lines of a file by one writer, which begins with `lines`. None if they were
+    not changed."""
     first = [line for line in lines[:_FIRST] if line]
     if not first or len({line[:1].isdigit() or line[:1] for line in first}) > 1:
         return None
@@ -52,7 +53,7 @@ def find_rejoin(lines: Sequence[bytes]) -> Rejoin | None:
 
 
 def _split_for(lines: Sequence[str]) -> Split | None:
-    """-> what takes the labels off lines of one writer; None where they have none."""
+    """Returns a function that removes the labels from lines of one writer, or None if they have none."""
     first = lines[:_FIRST]
     if len(first) < _FIRST:
         return None
@@ -60,7 +61,7 @@ def _split_for(lines: Sequence[str]) -> Split | None:
         splits: tuple[Split, ...] = _split_record, _split_labelled_record
         return next((split for split in splits if all(split(line)[0] for line in first)), None)
     if (own := prefix_of(first[0])) is not None and own.end() and is_own(own):
-        return None  # Nothing was put before what the worker printed.
+        return None  # the worker's output has no label
     form = FORMS[name] if (name := learned_label(lines[:_FEW])) in _OF_COLLECTORS and name is not None else None
     split = partial(_split_label, form=form)
     labels = Counter(_NUMBERS.sub("", CLOCK.sub("", split(line)[0])).rstrip() for line in first)
@@ -103,7 +104,7 @@ def _rejoin_labelled(lines: Sequence[str], split: Split, rejoin: Rejoin) -> tupl
 
 
 def _labelled(label: str, text: str) -> str:
-    """-> a text behind its label, or in the record that held it."""
+    """Returns a text with its label, or in the record that contained it."""
     return f"{label[:-3]}{json.dumps(text)}}}" if label[:1] == "{" else label + text
 
 
