@@ -1,1 +1,1 @@
-"""Benchmarks: scripts that make their own logs and print tables."""
+"""Benchmarks: scripts that create logs and print tables."""

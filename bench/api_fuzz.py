@@ -1,7 +1,7 @@
-"""Asks every route of a service for what its OpenAPI document allows, and for what it does not (schemathesis).
+"""Fuzzes every route of a service with requests that its OpenAPI document allows and forbids (schemathesis).
 
-`python -m bench.api_fuzz [--examples 200] [--url http://127.0.0.1:8000]`: without an address on a service of its own.
-Status 1 where an answer is a 5xx, or its status, type or form is not documented.
+`python -m bench.api_fuzz [--examples 200] [--url http://127.0.0.1:8000]`. Without --url, starts its own service. The
+exit status is 1 if a response is a 5xx, or its status, type or form is not documented.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,re
 
 
 def ask_everything(url: str, examples: int, seconds: int, phases: str, folder: Path) -> tuple[int, str]:
-    """-> exit status and report of a run that is the same each time; `folder` is for what it leaves."""
+    """Returns exit status and report of a run with a fixed seed. `folder` gets its output files."""
     command = [str(Path(sys.executable).with_name("st")), "--config-file", str(_configuration(folder))]
     command += ["run", f"{url}/openapi.json", "--checks", CHECKS, "--phases", phases, "--max-examples", str(examples)]
     command += ["--max-time", str(seconds), "--generation-deterministic", "--continue-on-failure", "--no-color"]
@@ -28,7 +28,7 @@ def ask_everything(url: str, examples: int, seconds: int, phases: str, folder: P
 
 
 def _configuration(folder: Path) -> Path:
-    """Waiting for verdicts is none of what is looked at here."""
+    """Turns off waiting for verdicts, which is not tested here."""
     path = folder / "schemathesis.toml"
     path.write_text('[[operations]]\ninclude-path = "/api/v1/incidents"\nparameters = { wait = 0 }\n')
     return path

@@ -1,7 +1,7 @@
 """Times back-tests of drafts: `python -m bench.back_test [--logs 10000] [--workers 2] [--postgres]`.
 
-Stores so many incidents of 50 KB, no two alike, and runs two drafts over them: one whose sign stands in every hundredth
-log, and one whose words stand in every log, so that all are triaged.
+Stores this many different incidents of 50 KB and runs two drafts over them: the sign of one is in every hundredth log;
+the words of the other are in every log, so all are triaged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SIGNS = {"in one log of 100": r"ShardTooShort: shard \d+ of '[^'\n]+' ends after
 
 
 def fill(service: Service, count: int) -> None:
-    """Stores incidents; each counts as triaged and unexplained."""
+    """Stores incidents that count as triaged and unexplained."""
     for number, log in enumerate(itertools.islice(logs(), count)):
         accept(service, Job(job_id=str(number)), [Upload("log", iter([log, *[_RARE][: number % 100 == 0]]))])
     with service.database.transaction() as session:

@@ -1,8 +1,9 @@
-"""Times `torchtriage triage` beside its rivals on logs made from a seed: `python -m bench.big_logs [--rounds 5]`.
+"""Times `torchtriage triage` and other programs on logs made from a seed: `python -m bench.big_logs [--rounds 5]`.
 
-Rivals: `rg -c` with the signs of the same knowledge base, `wc -l`, and Drain3 (`--drain3 PYTHON`, an interpreter that
-has it). They take turns on the same log, so a busy machine slows all alike; what counts is the ratio. Medians of whole
-processes with their start; the compiled patterns are in the cache. 10 GB come from a pipe and are never stored.
+The others are `rg -c` with the signs of the same knowledge base, `wc -l`, and Drain3 (`--drain3 PYTHON`, an interpreter
+that has it). They take turns on the same log, so that a busy machine slows all alike; the ratio is what matters. Times
+are medians of whole processes including their start, with compiled patterns in the cache. 10 GB come from a pipe and
+are never stored.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def noisy(size: int) -> Iterator[str]:
 
 
 def failed(size: int) -> Iterator[str]:
-    """Yields a run of 512 ranks: one runs out of memory, all others wait in a collective and say so with tracebacks."""
+    """Yields a run of 512 ranks: one runs out of memory; all others wait in a collective and print tracebacks about
+    it."""
     yield (
         '[rank170]: Traceback (most recent call last):\n[rank170]:   File "/job/model.py", line 44, in forward\n'
         "[rank170]:     x = self.attention(x)\n"
@@ -86,7 +88,7 @@ def chained(size: int) -> Iterator[str]:
 
 
 def boxed(size: int) -> Iterator[str]:
-    """Yields the same run, where rich draws a box with source lines around the frames of each rank's traceback."""
+    """Yields the same run, in which rich draws a box with source lines around each rank's frames."""
     rows = [f"/env/torch/part{number}.py:{100 + number} in call_{number}" for number in range(40)]
     around = [
         f"{'❱' if near == 3 else ' '} {97 + near} │   return self._call_impl(*args, **kwargs)" for near in range(7)
@@ -103,11 +105,11 @@ def boxed(size: int) -> Iterator[str]:
 
 
 def _ranks(size: int, each: int) -> Iterator[int]:
-    """Yields ranks, again and again, as often as `each` bytes of each make `size` in all."""
+    """Yields the ranks again and again, until `each` bytes per rank make `size` bytes."""
     return (number % 512 for number in range(size // each + 1))
 
 
-# In a process of its own: what this one holds would be counted as the peak of those that it starts.
+# In its own process, because the memory of this one would count in the peak of its child processes.
 ENGINE = [sys.executable, "-m", "bench.engine_alone"]
 DRAIN = """
 import sys
@@ -117,11 +119,11 @@ miner = TemplateMiner(config=TemplateMinerConfig())
 for line in open(sys.argv[1], errors="replace"):
     miner.add_log_message(line.rstrip())
 """
-DRAIN_MOST = 20_000_000  # bytes of a log that Drain3 gets; it is timed by the megabyte
+DRAIN_MOST = 20_000_000  # bytes of a log for Drain3; its time is scaled by the size
 
 
 def rivals(drain3: str, patterns: Path) -> dict[str, list[str]]:
-    """-> name and command of each rival that is installed; says which one is not."""
+    """Returns name and command of each other program that is installed. Prints which one is not."""
     run([*ENGINE, "signs", str(patterns)])
     found = {"wc -l": ["wc", "-l"]}
     if shutil.which("rg"):
@@ -142,7 +144,7 @@ def rivals(drain3: str, patterns: Path) -> dict[str, list[str]]:
 
 
 def rows(name: str, size: int, done: dict[str, Measured], sizes: dict[str, int]) -> Iterator[str]:
-    """Yields a row of the table for each program; the ratio is that of the seconds a megabyte to torchtriage's."""
+    """Yields a row of the table for each program. The ratio compares its seconds per megabyte with torchtriage's."""
     ours = done["torchtriage triage"].seconds / size
     for program, one in done.items():
         each = one.seconds / sizes.get(program, size)
@@ -154,7 +156,7 @@ def rows(name: str, size: int, done: dict[str, Measured], sizes: dict[str, int])
 def stored(
     name: str, make: Callable[[int], Iterable[str]], size: int, others: dict[str, list[str]], rounds: int
 ) -> None:
-    """Prints the rows of one log that is written to a temporary file."""
+    """Prints the rows for a log that is written to a temporary file."""
     with tempfile.TemporaryDirectory() as folder:
         path, short = Path(folder) / "run.log", Path(folder) / "short.log"
         with path.open("w") as file:
@@ -174,7 +176,7 @@ def stored(
 
 
 def streamed(size: int, others: dict[str, list[str]], rounds: int) -> None:
-    """Prints the rows of a log that is made while it is read."""
+    """Prints the rows for a log that is created while it is read."""
     block = next(healthy(1)).encode()
     commands = {"torchtriage triage": [*TRIAGE, "-"], **others}
     commands.pop("Drain3", None)
@@ -202,7 +204,7 @@ def main() -> None:
             "| log | program | MB | median s | MB/s | time per MB, triage = 1 | peak MB |\n|---|---|---|---|---|---|---|"
         )
         for name, make, size in logs:
-            # rg leaves its quick automata where text is not ASCII, and takes minutes for a log of boxes.
+            # For text that is not ASCII, rg uses slow automata and takes minutes for a log with boxes.
             able = {program: command for program, command in others.items() if make is not boxed or command[0] != "rg"}
             stored(name, make, size, able, options.rounds)
         streamed(big * 10, others, 1)

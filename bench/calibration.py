@@ -1,9 +1,10 @@
-"""How often a verdict of each confidence is right: `python -m bench.calibration FOLDER... [--hidden] [--misses]`.
+"""Measures how often a verdict of each confidence is right: `python -m bench.calibration FOLDER... [--hidden]
+[--misses]`.
 
-A folder holds labelled cases: below it, each folder with a `case.json` and `log.txt` (or `log/`) is one, in the form of
-tests/corpus. Prints a row for each confidence: how many verdicts had it, and which share named an accepted entry. With
-`--hidden`, each entry is taken out of the knowledge in turn and its own cases are read again: what is then said of a
-failure that nobody has described yet, and how sure it is said; right is then another accepted entry, or none. `--misses` lists what was wrong.
+Each folder below FOLDER with a `case.json` and `log.txt` (or `log/`) is a labelled case, in the form of tests/corpus.
+Prints a row for each confidence: the number of verdicts, and the share that named an accepted entry. With `--hidden`,
+each entry is removed from the knowledge base in turn and its own cases are read again, as for a failure that nobody has
+described yet. Then another accepted entry, or none, is right. `--misses` lists the wrong verdicts.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ NOT_EXPLAINED = "no entry named"
 
 @dataclasses.dataclass(frozen=True)
 class Labelled:
-    """A case: its log, the entry that is right, and those that are accepted beside it; none where nothing failed."""
+    """A case: its log, the right entry, and the other accepted entries; none if nothing failed."""
 
     name: str
     log: Path
@@ -37,7 +38,7 @@ class Labelled:
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-    """What was said of a case: the entry, how sure, and whether that is right."""
+    """The verdict on a case: the entry, its confidence, and whether it is right."""
 
     case: Labelled
     entry: str | None
@@ -46,7 +47,7 @@ class Judged:
 
 
 def labelled(folders: Iterable[Path]) -> Iterator[Labelled]:
-    """-> every case below the folders."""
+    """Yields every case below the folders."""
     for folder in folders:
         for label in sorted(folder.rglob("case.json")):
             meta = json.loads(label.read_text(encoding="utf-8"))
@@ -57,7 +58,7 @@ def labelled(folders: Iterable[Path]) -> Iterator[Labelled]:
 
 
 def judged(case: Labelled, verdict: Verdict, hidden: bool = False) -> Judged:
-    """-> the verdict against the label. No entry named is right where nothing failed, and where the entry is `hidden`."""
+    """Compares the verdict with the label. Naming no entry is right if nothing failed, or if the entry is `hidden`."""
     root = verdict.root_cause
     if root is None or root.entry is None:
         return Judged(case, None, NOT_EXPLAINED, hidden or case.cause.startswith("none."))
@@ -65,13 +66,13 @@ def judged(case: Labelled, verdict: Verdict, hidden: bool = False) -> Judged:
 
 
 def with_all(cases: list[Labelled]) -> list[Judged]:
-    """-> the cases as the whole knowledge reads them."""
+    """Returns the verdicts on all cases with the whole knowledge base."""
     engine = Engine(load())
     return [judged(case, engine.triage(open_path(case.log))) for case in cases]
 
 
 def without_own(cases: list[Labelled]) -> list[Judged]:
-    """-> the cases of failures, each read by a knowledge without the entry that it is labelled with."""
+    """Returns the verdicts on the failures, each without the entry of its label."""
     knowledge = load()
     found = []
     for hidden in sorted({case.cause for case in cases} & set(knowledge.entries)):
@@ -82,7 +83,7 @@ def without_own(cases: list[Labelled]) -> list[Judged]:
 
 
 def table(verdicts: list[Judged]) -> str:
-    """-> a row for each confidence."""
+    """Returns a table with a row for each confidence."""
     rows = ["| said | verdicts | right | share |", "|---|---|---|---|"]
     for sure in (*SURE, NOT_EXPLAINED):
         of_it = [one for one in verdicts if one.sure == sure]

@@ -1,8 +1,8 @@
-"""What the client costs a job: `python -m bench.client [--rounds 9] [--lines 500000]`.
+"""Measures what the client costs a job: `python -m bench.client [--rounds 9] [--lines 500000]`.
 
-A command works 10 µs for each line that it writes, so that it writes up to 100,000 a second; it runs alone and under the
-client, in turn, and tells itself how long its work took. The reader at the other end is `cat`. Figures are medians of
-the rounds' ratios; on a busy machine the client's processor time is the one to trust.
+A command works 10 µs for each line that it writes, so it writes up to 100,000 lines per second. It runs alone and under
+the client, in turn, and reports how long its work took. The output goes to `cat`. The figures are medians of the
+rounds' ratios. On a busy machine, trust the CPU time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ WAYS = {"pipe, flushed each line": ("flush", False), "pipe, in blocks": ("blocks
 
 
 def work(folder: Path, lines: int, spins: int, flush: str, to_file: bool, wrapped: bool) -> tuple[float, float, float]:
-    """-> the seconds that the command's work took, and the processor seconds of it and of what runs it."""
+    """Returns the seconds that the command's work took, and the CPU seconds of the command and of the program that runs
+    it."""
     command = [sys.executable, "-c", WORK, str(lines), str(spins), flush, str(folder / "told")]
     if wrapped:
         command = [sys.executable, str(CLIENT), "run", "--", *command]
@@ -56,7 +57,7 @@ def work(folder: Path, lines: int, spins: int, flush: str, to_file: bool, wrappe
 
 
 def calibrated(folder: Path) -> int:
-    """-> how many turns of an empty loop take 10 µs together with writing a line."""
+    """Returns how many iterations of an empty loop take 10 µs together with writing a line."""
     spins = 400
     for _ in range(3):
         took = work(folder, 100_000, spins, "blocks", False, False)[1] / 100_000

@@ -1,6 +1,6 @@
-"""In a process of its own: `signs FILE` writes the knowledge base's signs for rg; `times FILE ROUNDS` prints the median
-seconds that the engine takes for a log in memory, everything loaded and warm; `python -m bench.engine_alone` prints a table
-of logs of 50 KB, each seen for the first time and again, in processor and wall milliseconds."""
+"""Runs in its own process: `signs FILE` writes the knowledge base's signs for rg; `times FILE ROUNDS` prints the median
+seconds of a triage of a log in memory, after warming up; `python -m bench.engine_alone` prints a table for logs of 50
+KB, each seen for the first time and again, in milliseconds of CPU and wall time."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from torchtriage.reading.sources import from_bytes
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "corpus"
 _ROUNDS = 15
-_LEAST, _MOST = 4_000, 120_000  # bytes of a log of the corpus that is put into a mixture
+_LEAST, _MOST = 4_000, 120_000  # bytes of a log of the corpus that is used in a mixture
 
 
 def signs(path: Path) -> None:
-    """Writes one regex a line: those that are searched in raw lines. A search by the line knows no line feeds."""
+    """Writes one regex per line, for the signs that are searched in raw lines. A search by line does not need line
+    feeds."""
     found = [
         regex_of(pattern.sign) for pattern in Patterns(load([BUILT_IN])).all if pattern.sign.where in ("any", "line")
     ]
@@ -33,13 +34,13 @@ def signs(path: Path) -> None:
 
 
 def median(path: Path, rounds: int) -> float:
-    """-> the median seconds of one triage."""
+    """Returns the median seconds of one triage."""
     engine, data = Engine(load([BUILT_IN])), path.read_bytes()
     return statistics.median([_timed(engine, data)[1] for _ in range(rounds + 1)][1:])
 
 
 def mixture(seed: int) -> bytes:
-    """-> 50 KB of genuine logs, whole ones one after another, with other digits from seed to seed."""
+    """Returns 50 KB of real logs, whole and one after another. The digits depend on the seed."""
     dice = random.Random(seed)
     paths = [path for path in sorted(CORPUS.glob("*/log.txt")) if _LEAST < path.stat().st_size < _MOST]
     data = b""
@@ -50,7 +51,7 @@ def mixture(seed: int) -> bytes:
 
 
 def table() -> None:
-    """Prints a row for each kind of log; every round reads a log that this process has not seen, then the same again."""
+    """Prints a row for each kind of log. Every round reads a log that is new to this process, then the same again."""
     engine = Engine(load([BUILT_IN]))
     kinds: dict[str, Callable[[int], bytes]] = {
         "healthy": healthy, "512 ranks, 511 waiting": failed, "short lines, one failure": short, "genuine logs, one after another": mixture,
@@ -69,7 +70,7 @@ def table() -> None:
 
 
 def _timed(engine: Engine, data: bytes) -> tuple[float, float]:
-    """-> processor and wall seconds of one triage."""
+    """Returns CPU and wall seconds of one triage."""
     run = from_bytes(data)
     cpu, wall = time.process_time(), time.perf_counter()
     engine.triage(run)

@@ -1,8 +1,8 @@
-"""What the engine costs for a log of 50 KB, as figures that a busy machine leaves alone: `python -m bench.engine_cost`.
+"""Measures the cost of a log of 50 KB independently of the machine's load: `python -m bench.engine_cost`.
 
-One row a kind of log: the lines of Python that it executes, which are the same in every run, and its processor time in
-multiples of a fixed piece of Python work that takes turns with it. Ends with status 1 where one of them is a fourth above
-its budget, or so far below that the budget should be lowered. A test holds the lines.
+Prints a row per kind of log: the number of executed lines of Python, which is the same in every run, and the CPU time
+in multiples of a fixed piece of Python work that takes turns with it. Exits with status 1 if a figure is a quarter
+above its budget, or so far below it that the budget should be lowered. A test checks the number of lines.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from torchtriage.knowledge.loader import load
 from torchtriage.reading.sources import from_bytes
 
 MOST, LEAST = 1.25, 0.7  # of a budget
-_LOGS = 3  # whose lines are counted
-_WARM = 3  # read before, so that what is compiled at first sight does not count
+_LOGS = 3  # logs whose executed lines are counted
+_WARM = 3  # logs that are read first, so that compiling patterns does not count
 _ROUNDS = 40
 _WORD = re.compile(r"\w+")
 _TEXT = "\n".join(f"step {step} loss {step / 7:.4f} rank {step % 8} host gpu-{step % 64:03}" for step in range(600))
@@ -36,7 +36,8 @@ KINDS: dict[str, Callable[[int], bytes]] = {
     "healthy": healthy,
     "512 ranks, 511 waiting": failed,
 }
-# Lines of Python a log, and processor time in pieces of `fixed_work`. Raise one only with what it buys in the commit.
+# Lines of Python per log, and CPU time in pieces of `fixed_work`. If you raise one, say in the commit why it is worth
+# it.
 BUDGETS: dict[str, tuple[int, float]] = {
     "short lines, one failure": (72_000, 8.4),
     "healthy": (36_000, 4.1),
@@ -45,7 +46,7 @@ BUDGETS: dict[str, tuple[int, float]] = {
 
 
 def executed_lines(work: Callable[[], object]) -> int:
-    """-> how many lines of Python a call executes, each turn of a loop anew."""
+    """Returns how many lines of Python a call executes. Each iteration of a loop counts."""
     count = 0
 
     def trace(_frame: FrameType, event: str, _value: Any) -> Any:
@@ -63,7 +64,7 @@ def executed_lines(work: Callable[[], object]) -> int:
 
 
 def lines_of(engine: Engine, kind: str) -> int:
-    """-> the lines of Python a log of this kind takes, the mean of some that the engine has not seen."""
+    """Returns the number of executed lines for a log of this kind: the mean of some logs that are new to the engine."""
     make = KINDS[kind]
     for seed in range(_WARM):
         engine.triage(from_bytes(make(seed)))
@@ -72,7 +73,7 @@ def lines_of(engine: Engine, kind: str) -> int:
 
 
 def fixed_work() -> int:
-    """The same each time: words cut out of lines, counted, put into JSON and read back."""
+    """A fixed piece of work: extracts words from lines, counts them, writes JSON and reads it."""
     counts: dict[str, int] = {}
     for line in _TEXT.split("\n"):
         for word in _WORD.findall(line):
@@ -81,8 +82,8 @@ def fixed_work() -> int:
 
 
 def ratio_of(engine: Engine, kind: str, rounds: int = _ROUNDS) -> float:
-    """-> the processor time of a log of this kind, in pieces of fixed work: of both the least of many turns, which others
-    disturbed least."""
+    """Returns the CPU time of a log of this kind in pieces of fixed work. For both, uses the minimum of many turns,
+    which was disturbed least."""
     own, fixed = [], []
     for seed in range(100, 100 + rounds):
         run = from_bytes(KINDS[kind](seed))
@@ -92,7 +93,7 @@ def ratio_of(engine: Engine, kind: str, rounds: int = _ROUNDS) -> float:
 
 
 def problem(what: str, measured: float, budget: float) -> str | None:
-    """-> what is wrong with a figure; None where it fits its budget."""
+    """Returns what is wrong with a figure, or None if it is within its budget."""
     if measured > MOST * budget:
         return f"{what}: {measured:g} is more than a fourth above its budget of {budget:g}"
     if measured < LEAST * budget:

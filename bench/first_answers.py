@@ -1,7 +1,8 @@
-"""Measures each page's first answer after a start: `python -m bench.first_answers FOLDER`, a data directory of the demo.
+"""Measures each page's first response after a start: `python -m bench.first_answers FOLDER`, a data directory of the
+demo.
 
-For each page a process opens the service anew and, once it is ready, asks the page once, then again and again. A row is
-a page: milliseconds of the processor and by the wall for its first answer, and the median of the processor's after it.
+For each page, a new process opens the service and requests the page once, then again and again. Prints a row per page:
+milliseconds of CPU and wall time of the first response, and the median CPU time of the later ones.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ _MORE = 9
 
 
 def measure(folder: Path, path: str) -> None:
-    """Prints the row of one page, by a service of its own."""
+    """Prints the row of one page, using a new service."""
     settings = Settings(data_dir=folder, workers=0)
     with TestClient(create_app(settings), headers={"Accept": "text/html"}, base_url="http://127.0.0.1") as client:
         client.get("/readyz")
-        time.sleep(1)  # what goes on in the background after a start is not the page's
+        time.sleep(1)  # work in the background after a start does not belong to the page
         (first, wall), *more = [_answered(client, path) for _ in range(1 + _MORE)]
     print(f"| {path} | {first:.0f} | {wall:.0f} | {statistics.median(one for one, _ in more):.0f} |", flush=True)
 

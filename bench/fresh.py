@@ -1,4 +1,4 @@
-"""Logs of 50 KB that differ from seed to seed in every line, so that nothing kept by the text of a line is of use."""
+"""Creates logs of 50 KB that differ between seeds in every line, so that no cache keyed by a line helps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SIZE = 50_000
 
 
 def healthy(seed: int) -> bytes:
-    """-> progress lines of eight ranks."""
+    """Returns progress lines of eight ranks."""
     dice = random.Random(seed)
     first, lines, size = dice.randrange(100_000), list[str](), 0
     while size < SIZE:
@@ -23,7 +23,7 @@ def healthy(seed: int) -> bytes:
 
 
 def failed(seed: int) -> bytes:
-    """-> a rank that runs out of memory, and others that wait for it, with tracebacks of sixty frames."""
+    """Returns a log of a rank that runs out of memory and others that wait for it, with tracebacks of sixty frames."""
     dice = random.Random(seed)
     number, frames = dice.randrange(1_000_000), [(dice.randrange(1000), dice.randrange(1000)) for _ in range(60)]
     parts = [
@@ -48,7 +48,7 @@ def failed(seed: int) -> bytes:
 
 
 def short(seed: int) -> bytes:
-    """-> 1,300 short lines of progress, then a rank that runs out of memory."""
+    """Returns 1,300 short progress lines, then a rank that runs out of memory."""
     dice = random.Random(seed)
     steps = "".join(f"step {step} loss {dice.random():.6f} tokens/s {dice.randint(1, 9999)}\n" for step in range(1300))
     return (

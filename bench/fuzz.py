@@ -1,7 +1,9 @@
-"""Feeds the engine what coverage-guided fuzzing makes of real logs: `python bench/fuzz.py [--seconds 600] [--keep DIR]`.
+"""Fuzzes the engine with mutations of real logs, guided by coverage: `python bench/fuzz.py [--seconds 600] [--keep
+DIR]`.
 
-Needs atheris (`pip install atheris`), which the project itself does without. Nothing but UnreadableLog may come out, no
-input may take longer than ten seconds or more than 2 GB; the first that does ends the run and is left in DIR.
+Needs atheris (`pip install atheris`), which is not a dependency of the project. The only allowed exception is
+UnreadableLog, and no input may take longer than ten seconds or more than 2 GB. The first input that breaks this ends
+the run and is left in DIR.
 """
 
 from __future__ import annotations
@@ -27,11 +29,11 @@ from tests.properties.pieces import LINES, PREFIXES
 
 CORPUS = Path(__file__).resolve().parent.parent / "tests" / "corpus"
 LONGEST = 8 << 10  # bytes of an input
-UNPACKED = 64 << 20  # bytes that an upload may unfold to
+UNPACKED = 64 << 20  # bytes that an upload may unpack to
 
 
 def upload(data: bytes) -> Run:
-    """-> the run that an upload of these bytes holds."""
+    """Returns the run in an upload of these bytes."""
     files = unpack(Upload("log", iter((data,))), Budget(UNPACKED))
 
     def inside() -> Iterator[LogFile]:
@@ -42,7 +44,7 @@ def upload(data: bytes) -> Run:
 
 
 def splice(data: bytes, size: int, seed: int) -> bytes:
-    """-> `data` with lines put in, doubled, moved or prefixed, or changed as libFuzzer likes."""
+    """Returns `data` with lines inserted, doubled, moved or prefixed, or changed by libFuzzer's own mutations."""
     dice = random.Random(seed)
     if dice.random() < 0.4:
         return bytes(atheris.Mutate(data, size))
@@ -62,7 +64,7 @@ def splice(data: bytes, size: int, seed: int) -> bytes:
 
 
 def seeds(folder: Path) -> Path:
-    """-> the folder, filled with the beginnings and ends of the corpus' logs."""
+    """Fills the folder with beginnings and ends of the corpus's logs, and returns it."""
     for file in sorted(CORPUS.glob("*/log.txt")):
         data = file.read_bytes()
         for name, part in (("head", data[:4000]), ("tail", data[-4000:])):

@@ -1,7 +1,7 @@
-"""How many real hangs are explained: `python -m bench.hangs FOLDER... [--misses]`, with what `python -m tests.corpus.hangs`
-made. Prints a row for each kind and for each number of ranks: in how many hangs the ranks at fault were named exactly, in
-how many only some of several, in how many nobody, in how many another rank. Where the evidence can't tell, as of two ranks that differ, nobody is right.
-"""
+"""Measures how many real hangs are explained: `python -m bench.hangs FOLDER... [--misses]`, with the output of `python
+-m tests.corpus.hangs`. Prints a row for each kind and each number of ranks: in how many hangs the ranks at fault were
+named exactly, only some of them, none, or a wrong one. If the evidence is not enough, as with two ranks that differ,
+naming nobody is right."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from torchtriage.reading.sources import open_path
 
 @dataclass(frozen=True)
 class Judged:
-    """What was said of one hang. `told`: whether the evidence can name the ranks at fault."""
+    """The verdict on one hang. `told` is true if the evidence is enough to name the ranks at fault."""
 
     name: str
     kind: str
@@ -32,8 +32,8 @@ class Judged:
 
     @property
     def result(self) -> str:
-        """exact, partly (some of those at fault), silent where nobody was named, or wrong; `even` is the silence that is
-        right."""
+        """Returns exact, partly (some of those at fault), silent if nobody was named, or wrong. `even` means that
+        naming nobody is right."""
         if not self.named:
             return "silent" if self.told else "even"
         if self.named == self.at_fault:
@@ -42,7 +42,7 @@ class Judged:
 
 
 def judged(folders: list[Path]) -> Iterator[Judged]:
-    """Yields each case of the folders with what the engine says of it."""
+    """Yields each case of the folders with the verdict."""
     engine = Engine(load())
     for path in sorted(path for folder in folders for path in folder.glob("*/case.json")):
         case = json.loads(path.read_text())
@@ -55,7 +55,7 @@ def judged(folders: list[Path]) -> Iterator[Judged]:
 
 
 def table(cases: list[Judged], head: str, by: Callable[[Judged], object]) -> list[str]:
-    """-> rows of a Markdown table."""
+    """Returns the rows of a Markdown table."""
     rows = [
         f"| {head} | hangs | named exactly | some of several | another rank | nobody | rightly nobody |",
         "|---|---|---|---|---|---|---|",

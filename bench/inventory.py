@@ -1,11 +1,11 @@
-"""Tries the engine on every message that libraries can print: `python -m bench.inventory [LIBRARY or MODULE…]`.
+"""Tests the engine on every message that libraries can print: `python -m bench.inventory [LIBRARY or MODULE…]`.
 
-For each exception of the inventory a log is made: training steps, then a traceback of `train.py`, line 71, through the
-function that raises it; for each warning of NCCL, its line and the exception that torch makes of it. Values stand in the
-slots. The rules: such a log is never healthy or inconclusive, no family of another library claims it, and the answer names
-the user's line and where the message comes from. `--write` writes docs/inventory.md; where libraries or modules are named,
-it renews their rows alone. `--breaches N` prints the first N logs of each broken rule, `--without N` the first N messages
-that no case answers.
+For each exception of the inventory, creates a log: training steps, then a traceback from `train.py`, line 71, through
+the function that raises it. For each warning of NCCL, the log has its line and the exception that torch makes of it.
+The slots have values. The rules: the outcome is never healthy or inconclusive, no entry about another library matches,
+and the answer names the user's line and the origin of the message. `--write` writes docs/inventory.md; if libraries or
+modules are named, only their rows are updated. `--breaches N` prints the first N logs of each broken rule, `--without
+N` the first N messages that no case answers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from torchtriage.reading.sources import from_bytes
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "inventory.md"
 _LOGGED = frozenset({"error", "critical"})
 _NUMBER = re.compile(r"(?i)len\(|rank|size|dim|num|count|step|idx|index|world|length|total|version|_id\b|shape\[")
-# What stands in a slot of this name, as Python prints it; the first that is found. Any other slot holds a word.
+# The values of slots with these names, as Python prints them; the first match is used. Other slots get a word.
 _PRINTED = (
     (re.compile(r"^type\([^()]*\)$"), "<class 'int'>"),
     (re.compile(r"\.shape$|(?<!mesh)\.size\(\)$"), "torch.Size([7])"),
@@ -60,11 +60,11 @@ _CUDA_FAILED = (
     "unhandled cuda error (run with NCCL_DEBUG=INFO for details), NCCL version 2.27.5\n"
     "ncclUnhandledCudaError: Call to CUDA function failed.\nLast error:\n"
 )
-# Of these each message is tried for the page, of the others each Nth.
+# For these, the page uses every message; for the others, every Nth.
 _IN_FULL = ("torch.distributed", "torch.utils.data", "torch.utils.checkpoint", "torch.autograd", "nccl")
 _USERS_LINE = "train.py:71"
 _OTHERS, _SILENT, _NAMELESS = "another library's family", "called healthy or inconclusive", "does not name the place"
-# Parts of a library that the page counts on their own, each behind those that lie in it.
+# Parts of a library that the page counts separately. Each comes after the parts inside it.
 _PARTS = (
     "torch.distributed.fsdp", "torch.distributed.tensor", "torch.distributed.elastic", "torch.distributed.checkpoint",
     "torch.distributed.pipelining", "torch.distributed", "torch.utils.data", "torch.utils.checkpoint", "torch.autograd",
@@ -73,7 +73,7 @@ _PARTS = (
 
 
 class Tried(NamedTuple):
-    """A message with what the engine made of its log: entry, case, message form and which rules are broken."""
+    """A message and the result for its log: entry, case, message form and the broken rules."""
 
     part: str
     message: LibraryMessage
@@ -86,9 +86,9 @@ class Tried(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """`case`: one that knows the message; `place`: one of the part of the library that printed it, which says what a
-        check there means, names the function and quotes the message; `form`: its wording is known; `family`: none of
-        these, or a case that repeats any message of its family, or hands on what the message itself advises."""
+        """How the message was answered. `case`: by a case that knows the message. `place`: by a case about the part of
+        the library that printed it, which names the function and quotes the message. `form`: by a message form.
+        `family`: none of these, or a case that repeats any message of its family or passes on the advice in it."""
         if self.form is not None:
             return "form"
         cases = _engine().knowledge.entries[self.entry].cases if self.entry else ()
@@ -102,7 +102,7 @@ class Tried(NamedTuple):
 
 
 def log_of(known: KnownMessage, library: str) -> str:
-    """-> a log that ends in this message."""
+    """Returns a log that ends with this message."""
     message, text = known.message, filled(known.message)
     steps = "".join(f"step {step} loss {3 - step / 100:.4f} lr 3.0e-04\n" for step in range(10, 60, 10))
     call = 'Traceback (most recent call last):\n  File "/job/train.py", line 71, in train\n    out = run(batch)\n'
@@ -120,14 +120,14 @@ def log_of(known: KnownMessage, library: str) -> str:
 
 @lru_cache
 def _packages(name: str) -> frozenset[str]:
-    """-> the modules of a library that hold others, so that their file is `__init__.py`."""
+    """Returns the modules of a library that contain others, so that their file is `__init__.py`."""
     library = built_in().library(name)
     modules = {known.message.module for known in library or ()}
     return frozenset(module.rpartition(".")[0] for module in modules) & modules
 
 
 def filled(message: LibraryMessage) -> str:
-    """-> the message with a value in each slot, always the same."""
+    """Returns the message with a fixed value in each slot."""
     return "".join(_printed(part.text) if part.is_slot else part.text for part in parts(message.template)).strip()
 
 
@@ -136,7 +136,7 @@ def _printed(slot: str) -> str:
 
 
 def tried(library: str, known: KnownMessage) -> Tried:
-    """-> what the engine says of the log that is made for a message."""
+    """Returns the result of the engine for the log of a message."""
     verdict = _engine().triage(from_bytes(log_of(known, library).encode()))
     root, answer = verdict.root_cause, verdict.answer
     return Tried(
@@ -164,13 +164,13 @@ def _broken(verdict: Verdict, known: KnownMessage, library: str) -> Iterator[str
 
 
 def _is_about(entry: str, known: KnownMessage) -> bool:
-    """-> whether a message, or who prints it, names what the entry's area is about."""
+    """Returns whether a message, or the function that prints it, names the topic of the entry's area."""
     message = known.message
     return _area_marks().shown(entry.partition(".")[0], (message.module, message.function, message.template))
 
 
 def _names(told: str, known: KnownMessage) -> bool:
-    """-> whether a text names the function, or says the message itself."""
+    """Returns whether a text names the function or contains the message."""
     message = known.message
     constants = max((part.text.strip() for part in parts(message.template) if not part.is_slot), key=len)
     names = (known.public.rpartition(".")[0], message.function, message.module.replace(".", "/"), constants[:40])
@@ -192,8 +192,8 @@ def _area_marks() -> AreaMarks:
 
 
 def chosen(wanted: list[str], every: int) -> list[tuple[str, KnownMessage]]:
-    """-> the messages of the newest version that can end a run, of these libraries and modules: each `every`th one, and
-    all of the parts that are tried in full."""
+    """Returns the messages of the newest version that can end a run, of these libraries and modules: every `every`th
+    one, and all of the parts that are tested completely."""
     found: list[tuple[str, KnownMessage]] = []
     for name in built_in().names():
         library = built_in().library(name)
@@ -215,7 +215,7 @@ def _tried(job: tuple[str, KnownMessage]) -> Tried:
 
 
 def table(results: Iterable[Tried]) -> Iterator[str]:
-    """Yields the rows of the page: of each part how many messages, and how they are answered."""
+    """Yields the rows of the page: for each part, the number of messages and how they are answered."""
     counts: dict[str, Counter[str]] = {}
     for each in results:
         counts.setdefault(each.part, Counter()).update((each.outcome, "all", *each.broken))
@@ -228,7 +228,7 @@ def table(results: Iterable[Tried]) -> Iterator[str]:
 
 
 def page(rows: Iterable[str], every: int) -> str:
-    """-> docs/inventory.md, with these rows."""
+    """Returns docs/inventory.md with these rows."""
     versions = []
     for name in built_in().names():
         library = built_in().library(name)
@@ -253,7 +253,7 @@ def page(rows: Iterable[str], every: int) -> str:
 
 
 def beside(rows: Iterable[str], written: str) -> Iterator[str]:
-    """Yields the rows of a page: those given, and of the parts that they do not hold, those that it had."""
+    """Yields the given rows, and the rows of the written page for all other parts."""
     head, line, *found = rows
     had = [row for row in written.splitlines() if row.startswith("| ") and row.count("|") == head.count("|")]
     by_part = {row.split()[1]: row for row in (*had, *found) if row != head}

@@ -1,4 +1,4 @@
-"""A Postgres of our own whose data stays in a folder, with the settings that it comes with, but for fsync."""
+"""A Postgres server whose data stays in a folder, with its default settings except for fsync."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAME = "million"
 
 
 class _Kept(PostgresServer):
-    """Its data lies in a folder that is there already; the socket, whose path must be short, in one of its own."""
+    """The data is in an existing folder. The socket needs a short path, so it has its own folder."""
 
     def __init__(self, programs: Path, data: Path) -> None:
         super().__init__(programs)
@@ -20,7 +20,7 @@ class _Kept(PostgresServer):
 
     @contextmanager
     def database(self) -> Iterator[str]:
-        """The database, made where it is not there, and kept."""
+        """The database, created if it does not exist, and kept."""
         if not self._admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", [_NAME]).fetchone():
             self._admin.execute(f"CREATE DATABASE {_NAME}")
         yield f"postgresql+psycopg://postgres@/{_NAME}?host={self._folder}&port=5432"
@@ -34,7 +34,7 @@ class _Kept(PostgresServer):
 
 @contextmanager
 def kept_postgres(folder: Path) -> Iterator[str]:
-    """-> the URL of a database whose data lies in `folder`; the server ends with this."""
+    """Gives the URL of a database whose data is in `folder`. The server stops at the end of the `with` block."""
     programs = find_programs()
     assert programs is not None
     folder = folder.resolve()

@@ -1,8 +1,8 @@
-"""Kills the service under load and looks what is left: `python -m bench.kill9 [--kills 200] [--postgres]`.
+"""Kills the service under load and checks its data: `python -m bench.kill9 [--kills 200] [--postgres]`.
 
-Senders post logs of all sizes while servers, and workers where it is Postgres, are killed with SIGKILL at random moments
-and started again. Then: every acknowledged incident is there once and triaged once, its log is readable byte for byte,
-and groups count what they hold. Status 1 where anything is wrong.
+Clients post logs of all sizes while servers (and workers, with Postgres) are killed with SIGKILL at random moments and
+restarted. Then checks that every acknowledged incident exists once and was triaged once, that its log is readable byte
+for byte, and that the counts of groups are right. Exits with status 1 if anything is wrong.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ SENDERS = 3
 KNOWN = 'Traceback (most recent call last):\n  File "/job/train.py", line 44, in forward\n    x = f(x)\n'
 
 
-# A server is killed more often than it takes to import one: those that are started again find all modules there, as
-# copies of a process that has done nothing else.
+# A server is killed more often than it takes to import one. So restarted ones are forks of an idle process that has
+# imported all modules.
 _FRESH = multiprocessing.get_context("forkserver")
 _FRESH.set_forkserver_preload(
     [
@@ -48,7 +48,7 @@ _FRESH.set_forkserver_preload(
 
 @dataclass
 class Part:
-    """A server or worker that is started again whenever it was killed."""
+    """A server or worker that is restarted whenever it was killed."""
 
     command: list[str]
     environment: dict[str, str]
@@ -80,10 +80,10 @@ def _run(command: list[str], environment: dict[str, str]) -> None:
 
 @dataclass
 class Senders:
-    """Posts logs until it is told to stop; knows what was acknowledged, by incident."""
+    """Posts logs until it is stopped. Records what was acknowledged, by incident."""
 
     ports: list[int]
-    acknowledged: dict[str, str] = field(default_factory=dict)  # sha256 of the log
+    acknowledged: dict[str, str] = field(default_factory=dict)  # incident → sha256 of the log
     unsure: int = 0
     bad: collections.Counter[int] = field(default_factory=collections.Counter)
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -100,17 +100,17 @@ class Senders:
                 time.sleep(0.1)
                 continue
             except (OSError, http.client.HTTPException):
-                self.unsure += 1  # killed on the way: it may be kept, or not
+                self.unsure += 1  # killed during the request: the log may be stored or not
                 continue
             if status in (200, 201, 202):
                 self.acknowledged[json.loads(answer)["id"]] = hashlib.sha256(body).hexdigest()
             else:
                 self.bad[status] += 1
-            time.sleep(dice.random())  # more than is triaged meanwhile would only be waited for in the end
+            time.sleep(dice.random())  # more logs than are triaged meanwhile would only make the end longer
 
 
 def log_of(dice: random.Random, name: str) -> bytes:
-    """-> a log of its own, of some KB, sometimes of a few MB, in one of a few groups."""
+    """Returns a unique log of some KB, sometimes of a few MB, in one of a few groups."""
     lines = dice.choice((20, 200, 1000, 1000, 60_000))
     progress = "".join(f"run {name} step {step} loss 2.5\n" for step in range(lines))
     return f"{progress}{KNOWN}RuntimeError: the {dice.choice('abc')}{dice.choice('abc')} part is gone\n".encode()
@@ -143,7 +143,7 @@ def free_port() -> int:
 
 
 def torture(folder: Path, kills: int, postgres: bool, pause: float = 3, seed: int = 1) -> tuple[list[str], str]:
-    """-> what is wrong, and a sentence on what was done."""
+    """Returns what is wrong, and a sentence that describes what was done."""
     dice = random.Random(seed)
     with ExitStack() as stack:
         environment = {"TRIAGE_DATA_DIR": str(folder), "TRIAGE_LOG_LEVEL": "error", "TRIAGE_WORKERS": "1"}
@@ -171,7 +171,7 @@ def torture(folder: Path, kills: int, postgres: bool, pause: float = 3, seed: in
             part = dice.choice(parts)
             part.kill()
             part.start()
-            if part.command[0] == "serve" and dice.random() < 0.8:  # else it is killed while it starts
+            if part.command[0] == "serve" and dice.random() < 0.8:  # otherwise it is killed while it starts
                 answers(int(part.command[-1]))
         for port in ports:
             answers(port)
@@ -186,7 +186,7 @@ def torture(folder: Path, kills: int, postgres: bool, pause: float = 3, seed: in
 
 
 def wrong_with(port: int, senders: Senders) -> list[str]:
-    """Waits for the last triage -> what is not as it was promised."""
+    """Waits for the last triage. Returns everything that differs from what the service guarantees."""
     kept = settled(port)
     wrong = []
     for known, sha256 in senders.acknowledged.items():
@@ -207,7 +207,7 @@ def wrong_with(port: int, senders: Senders) -> list[str]:
 
 
 def settled(port: int) -> dict[str, Any]:
-    """-> every incident, once none waits for its triage."""
+    """Returns all incidents, when none of them waits for triage."""
     while True:
         kept = {incident["id"]: incident for incident in pages(port, "/api/v1/incidents?limit=200")}
         if all(incident["state"] in ("triaged", "failed") for incident in kept.values()):

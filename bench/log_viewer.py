@@ -1,8 +1,8 @@
-"""Times what the log viewer asks of a stored log: `python -m bench.log_viewer [--gb 1] [--folder FOLDER]`.
+"""Times the requests of the log viewer for a stored log: `python -m bench.log_viewer [--gb 1] [--folder FOLDER]`.
 
-The log is made from a seed: 512 ranks begin, eight of them go on, with a handled error now and then, and in the end all
-fail. It is stored as the service stores it, in FOLDER (a temporary one, removed after, unless given). A row says how
-long one answer took, as wall and processor time, and how many answers it took until the line was there.
+The log is made from a seed: 512 ranks start, eight of them continue, with a handled error now and then, and at the end
+all fail. It is stored as by the service, in FOLDER (default: a temporary one, removed afterwards). Each row has the
+wall and CPU time of one response, and the number of responses until the line was shown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LAST = "srun: Job step aborted: the very last line\n"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How long the slowest of `answers` answers took, in seconds of wall and of processor time."""
+    """The time of the slowest of `answers` responses, in seconds of wall and CPU time."""
 
     wall: float
     processor: float
@@ -61,7 +61,7 @@ def long_log(size: int) -> Iterator[bytes]:
 
 
 def stored(service: Service, size: int) -> tuple[Incident, float]:
-    """-> an incident with such a log, and how many seconds of processor time storing it took."""
+    """Returns an incident with such a log, and the CPU seconds of storing it."""
     began = time.process_time()
     with service.blobs.writing() as file:
         for part in long_log(size):
@@ -73,7 +73,7 @@ def stored(service: Service, size: int) -> tuple[Incident, float]:
 
 
 def questions(service: Service, incident: Incident) -> dict[str, Callable[[], Asked]]:
-    """-> what is asked, by its name in the table."""
+    """Returns the requests, by their names in the table."""
     file = incident.log.files[0]
     dice = random.Random(1)
 

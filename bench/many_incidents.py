@@ -1,5 +1,6 @@
-"""Fills a database with incidents whose verdicts the engine gave to the knowledge base's own examples: many users,
-hosts and clusters over a year, most failures of a few kinds, jobs that are tried again. The same seed, the same data."""
+"""Fills a database with incidents whose verdicts are the engine's for the knowledge base's own examples: many users,
+hosts and clusters over a year, mostly a few kinds of failures, and jobs that are retried. The same seed gives the same
+data."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ _UNKNOWN = 'Traceback (most recent call last):\n  File "/work/train.py", line 7,
 
 @dataclass(slots=True)
 class Failure:
-    """One kind of failure: a verdict in which the host is _HOST, and the groups that it leads to."""
+    """One kind of failure: a verdict with the host _HOST, and its groups."""
 
     verdict: str
     summary: Any
@@ -45,7 +46,7 @@ class Failure:
 
 
 def fill(database: Database, count: int, seed: int = 7, until: datetime | None = None) -> None:
-    """Adds `count` incidents, received in the year before `until` (now), to a database that has none."""
+    """Adds `count` incidents, received in the year before `until` (default: now), to an empty database."""
     dice = random.Random(seed)
     kinds = _kinds(dice)
     groups = _groups(kinds, max(len(kinds), count // 40))
@@ -56,7 +57,7 @@ def fill(database: Database, count: int, seed: int = 7, until: datetime | None =
         with _writing(database) as connection:
             _put(database, connection, piece)
     with _writing(database) as connection:
-        # Only now it is known what groups hold; their numbers stood in the incidents from the beginning.
+        # The totals of the groups are known only now. The incidents already have the groups' numbers.
         known = [row | incidents.totals[row["number"]] for row in groups if row["number"] in incidents.totals]
         connection.execute(insert(GroupRow), known)
         connection.execute(
@@ -76,7 +77,7 @@ def fill(database: Database, count: int, seed: int = 7, until: datetime | None =
 
 @contextmanager
 def _writing(database: Database) -> Iterator[Any]:
-    """A transaction that looks at no foreign keys."""
+    """A transaction that does not check foreign keys."""
     engine = connect(database.engine.url.render_as_string(hide_password=False), foreign_keys=False)
     with engine.connect().execution_options(writing=True, durable=False) as connection, connection.begin():
         if not database.is_sqlite:
@@ -111,7 +112,7 @@ def _kind(engine: Engine, knowledge: KnowledgeBase, log: str, weight: float) -> 
     told = verdict.as_dict()
     told["root_cause"] |= {"host": _HOST} | {
         name: [] for name in ("causes", "fixes", "checks", "prevent", "references")
-    }  # the page has them from the entry
+    }  # the page takes these from the entry
     summary = summary_of(verdict, knowledge)
     return Failure(
         json.dumps(told), summary, " ".join(sorted(full_text_search.words(summary.text))), verdict.action.advice, weight
@@ -119,7 +120,8 @@ def _kind(engine: Engine, knowledge: KnowledgeBase, log: str, weight: float) -> 
 
 
 def _groups(kinds: list[Failure], count: int) -> list[dict[str, Any]]:
-    """-> rows of groups, shared out among the kinds; where a kind has several, they differ in the code around."""
+    """Returns the rows of the groups, distributed over the kinds. Several groups of one kind differ in the code around
+    the failure."""
     rows = []
     for number in range(1, count + 1):
         kind = kinds[number % len(kinds)]
@@ -133,7 +135,7 @@ def _groups(kinds: list[Failure], count: int) -> list[dict[str, Any]]:
 
 
 class _Incidents:
-    """Rows of incidents in the order of their receipt, and what is counted of them on the way."""
+    """The rows of incidents in the order of receipt, and their counts."""
 
     def __init__(
         self, dice: random.Random, kinds: list[Failure], groups: list[dict[str, Any]], count: int, until: datetime
@@ -166,7 +168,7 @@ class _Incidents:
         found = kind.summary
         (cluster,) = dice.choices(list(CLUSTERS), list(CLUSTERS.values()))
         hosts = self._hosts[cluster]
-        # A few hosts are worse than the others, where it is the host.
+        # A few hosts are worse than others, if the host is the cause.
         host = hosts[min(int(dice.expovariate(1 / 40)), len(hosts) - 1)] if found.hardware else dice.choice(hosts)
         user, hours = (
             f"user{int(dice.paretovariate(0.6)) % USERS:03d}",

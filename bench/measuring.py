@@ -1,4 +1,4 @@
-"""Runs programs on a log and tells how long they took and how much memory they held at most."""
+"""Runs programs on a log and measures their time and peak memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRIAGE = [str(Path(sys.executable).with_name("torchtriage")), "triage", "--json"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One run of a program: wall seconds with its start, peak memory in bytes, exit status, what it printed."""
+    """One run of a program: wall seconds including its start, peak memory in bytes, exit status and output."""
 
     seconds: float
     peak: int
@@ -26,7 +26,7 @@ class Measured:
 
 
 def run(command: Sequence[str], feed: Iterable[bytes] | None = None) -> Measured:
-    """-> one run of `command`; `feed` is written to its standard input while it reads, and never stored."""
+    """Runs `command` once. `feed` is written to its standard input while it reads, and is never stored."""
     began = time.perf_counter()
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL if feed is None else subprocess.PIPE, stdout=subprocess.PIPE,
@@ -44,8 +44,8 @@ def run(command: Sequence[str], feed: Iterable[bytes] | None = None) -> Measured
 def medians(
     commands: dict[str, Sequence[str]], rounds: int, feed: Callable[[], Iterable[bytes]] | None = None
 ) -> dict[str, Measured]:
-    """-> for each name a run with the median of the seconds. Rivals take turns, so that a busy machine slows all of
-    them alike; the first turn warms the caches and does not count."""
+    """Returns for each name the run with the median of the seconds. The programs take turns, so that a busy machine
+    slows all alike. The first round warms the caches and does not count."""
     runs: dict[str, list[Measured]] = {name: [] for name in commands}
     for turn in range(rounds + 1):
         for name, command in commands.items():

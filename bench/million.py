@@ -1,8 +1,10 @@
-"""How long pages and API answer on a database of a million incidents: builds it where it is not there, asks, tells.
+"""Measures how fast pages and API respond with a database of a million incidents. Creates the database if it does not
+exist.
 
 .venv/bin/python -m bench.million --folder /tmp/million [--postgres] [--count 1000000] [--rounds 3] [--only dashboard]
 
-The processor's time is this process's and, on Postgres, its server's: on a busy machine it tells more than the wall.
+The CPU time is that of this process and, with Postgres, of its server. On a busy machine it is more reliable than the
+wall time.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _ROW = re.compile(r'<tr|<li class="(?:row|item)')
 
 @dataclass(slots=True)
 class Watched:
-    """What the database was asked since `clear`, and for how long, in seconds."""
+    """The database queries since `clear`, and their seconds."""
 
     database: Database
     seconds: float = 0.0
@@ -50,11 +52,11 @@ class Watched:
         self.seconds, self.statements = 0.0, []
 
     def busy(self) -> float:
-        """-> seconds of the processor that this process and the server's for our connections have used."""
+        """Returns the CPU seconds used by this process and by the server for our connections."""
         return time.process_time() + sum(map(_processor, self._servers()))
 
     def scans(self) -> list[str]:
-        """-> plans, of what was asked, that go through all incidents or their words."""
+        """Returns the plans of these queries that scan all incidents or their words."""
         explain = "EXPLAIN QUERY PLAN" if self.database.is_sqlite else "EXPLAIN"
         found = []
         with self.database.engine.connect() as connection:
@@ -160,7 +162,7 @@ def _ask(client: TestClient, watched: Watched, page: str, span: str, address: st
 
 
 def _processor(process: int) -> float:
-    """-> seconds of the processor that another process has used."""
+    """Returns the CPU seconds of another process."""
     try:
         return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e9
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What is asked of a database of a million incidents: every page, time, cluster and filter that the pages offer."""
+"""The requests for a database of a million incidents: every page, period, cluster and filter that the pages offer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORDS = {
 
 
 def asked(entry: str, group: int) -> Iterator[tuple[str, str, str]]:
-    """Yields (page, time, address); `entry` is the commonest, `group` the greatest."""
+    """Yields (page, period, address). `entry` is the most frequent entry, `group` the largest group."""
     today = datetime.now(UTC).date()
     yield from _counted("dashboard", "/dashboard", today, {})
     yield from _counted("hosts", "/hosts", today, {"of one beginning": {"host": "blue-gpu-00"}})
@@ -54,7 +54,7 @@ def _counted(name: str, path: str, today: date, more: dict[str, dict[str, str]])
         for time, days in RANGES.items():
             within = {"since": str(today), "until": str(today)} if days == 1 else {"days": str(days)}
             yield f"{name} {kind}".strip(), time, _address(path, **within, **query)
-    # The days at both ends are as many as they can be.
+    # As many days at both ends as possible.
     yield (
         f"{name}, ends within months",
         "1 y",

@@ -1,9 +1,9 @@
 """Measures near matches: `python bench/near_matches.py [--seed 1] [--sample 400]`.
 
-Every other example of each entry and the error lines of tests/corpus are distorted in the ways in which people pass
-errors on, and looked for with the remaining examples. The negative set are healthy lines and errors that no entry names,
-made by shuffling words. For each threshold it prints how many of the entries that are found are right (precision) and
-how many are found (recall), over all and per distortion.
+Every other example of each entry, and the error lines of tests/corpus, are distorted as people do when they pass errors
+on, and matched with the remaining examples. The negative samples are healthy lines, and errors that no entry names,
+made by shuffling words. For each threshold, prints how many of the entries that are found are right (precision) and how
+many are found (recall), in total and per distortion.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ def samples(knowledge: KnowledgeBase) -> Iterator[tuple[str, str]]:
 
 
 def negatives(known: list[tuple[str, str]], dice: random.Random) -> Iterator[str]:
-    """Yields texts that are no entry's message: lines of healthy logs, and known messages with their words shuffled."""
+    """Yields texts that are not the message of any entry: lines of healthy logs, and known messages with shuffled
+    words."""
     for path in sorted(CORPUS.glob("ok_*/log.txt")):
         yield from path.read_text(encoding="utf-8", errors="replace").splitlines()[:200]
     vocabulary = [word for _, text in known for word in text.split()]
@@ -112,8 +113,8 @@ def negatives(known: list[tuple[str, str]], dice: random.Random) -> Iterator[str
 
 
 def with_all_examples(patterns: Patterns, known: list[tuple[str, str]], dice: random.Random) -> None:
-    """Prints for each distortion how many messages a sign still shows, how many are nearly one, and what became of the
-    rest, where no example is held back; of messages that are long enough to be compared."""
+    """Prints for each distortion how many messages a sign still matches, how many are near matches, and the rest, if no
+    example is held back. Only messages that are long enough to be compared count."""
     signs = NearSigns(patterns)
     told = [(entry, message) for entry, message in known if len(message) >= SHORTEST]
     print(
@@ -148,7 +149,7 @@ def main() -> None:
     known = [(entry, message) for entry, message in samples(knowledge) if entry in exact(message)]
     dice.shuffle(known)
     known = known[: options.sample]
-    # Only what no sign finds any more is asked of the near matcher.
+    # The near matcher is only asked about messages that no sign matches.
     asked: dict[str, list[tuple[set[str], str]]] = {}
     for name, distort in DISTORTIONS.items():
         texts = ((entry, message, distort(message, dice)) for entry, message in known)

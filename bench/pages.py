@@ -1,12 +1,12 @@
 """Measures each page in Chromium: `python -m bench.pages URL [--beside URL] [--phone] [--rounds 5]`, on the demo's data.
 
-A row is a page, asked for by a browser that was never there (cold), and again by the same one after a look at another
-page of the service, as a reader has it: style sheet and scripts cached (warm). It tells the bytes over the wire of all
-that the cold paint needs (the page, its style sheet, scripts and icon); for both visits the milliseconds until the
-server's first byte and the first contentful paint, and how much later that is than the paint of a page of 1 KB in the
-same browser, as cold or as warm; what the page's own thread of the browser computed for it, which tells what a quicker
-core would take; and the layout shift of the whole visit, scrolled to its end. Medians of the rounds; the shift is the
-largest. With `--beside` each page of another service, say of yesterday's code, is measured by turns with this one's.
+Prints a row per page. It is loaded by a new browser (cold), and again by the same browser after another page of the
+service, with style sheet and scripts cached (warm). The columns are: bytes over the wire for the cold paint (the page, its
+style sheet, scripts and icon); for both loads, the milliseconds to the server's first byte and to the first contentful
+paint; how much later that is than the paint of a page of 1 KB in the same browser, cold or warm; the CPU time of the page's
+main thread, which a faster core would reduce; and the layout shift of the whole visit, scrolled to its end. The figures are
+medians of the rounds; the shift is the largest. With `--beside`, each page of another service, for example of older code,
+is measured in turn with this one's.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _WORK = {"all": "TaskDuration", "layout": "LayoutDuration", "style": "RecalcStyl
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Bytes of the page itself and of all, milliseconds to the first byte and the first paint, milliseconds of the
-    processor by kind of work, and the layout shift."""
+    """Bytes of the page itself and of everything, milliseconds to the first byte and first paint, milliseconds of CPU
+    time by kind of work, and the layout shift."""
 
     page: int
     all: int
@@ -61,7 +61,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A page's two looks, and when the page of 1 KB was painted, as cold and as warm."""
+    """The two loads of a page, and when the page of 1 KB was painted, cold and warm."""
 
     cold: Look
     warm: Look
@@ -87,7 +87,7 @@ def _look(page: Page, wire: CDPSession, url: str) -> Look:
         page.wait_for_timeout(20)
     wire.remove_listener("Network.loadingFinished", loaded)
     after = _worked(wire)
-    fresh = after["all"] < before["all"]  # the page of another site came in another process, which counts from 0
+    fresh = after["all"] < before["all"]  # the page of another site came from another process, which counts from 0
     work = {kind: after[kind] - (0 if fresh else before[kind]) for kind in _WORK}
     page.mouse.wheel(0, 20_000)
     page.wait_for_timeout(300)
@@ -96,7 +96,7 @@ def _look(page: Page, wire: CDPSession, url: str) -> Look:
 
 
 def two_looks(browser: Browser, url: str, between: str, phone: bool) -> tuple[Look, Look]:
-    """-> a look with an empty cache, and one after a look at another page of the same service."""
+    """Returns one load with an empty cache, and one after a visit to another page of the same service."""
     size = {"width": 390, "height": 844} if phone else {"width": 1440, "height": 900}
     with browser.new_context(viewport=size) as context:  # type: ignore[arg-type]  # a plain dictionary is taken
         context.add_init_script(_SEEN)
@@ -128,7 +128,7 @@ class _Small(BaseHTTPRequestHandler):
 
 @contextmanager
 def small_page() -> Iterator[str]:
-    """-> the address of a page of 1 KB that needs nothing else: what the browser itself takes."""
+    """Gives the address of a page of 1 KB without further files, which shows the browser's own time."""
     with HTTPServer(("127.0.0.1", 0), _Small) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
@@ -136,7 +136,8 @@ def small_page() -> Iterator[str]:
 
 
 def pages_of(browser: Browser, url: str) -> list[str]:
-    """-> the fixed pages and some that the service's own lists lead to: incidents of all kinds, a log, a group, a host."""
+    """Returns the fixed pages and some that the service's lists link to: incidents of all kinds, a log, a group, a
+    host."""
     with browser.new_context() as context:
         page = context.new_page()
         found = list(PAGES)
@@ -153,7 +154,7 @@ def pages_of(browser: Browser, url: str) -> list[str]:
 
 
 def row(path: str, seen: list[Visit]) -> str:
-    """-> the table's row of a page."""
+    """Returns the table's row of a page."""
 
     def look(name: str) -> list[str]:
         looks = [getattr(one, name) for one in seen]
@@ -169,7 +170,7 @@ def row(path: str, seen: list[Visit]) -> str:
 
 
 def _core() -> float:
-    """-> seconds that this core takes to count to ten million."""
+    """Returns the seconds that this core takes to count to ten million."""
     began, count = time.process_time(), 0
     while count < 10_000_000:
         count += 1

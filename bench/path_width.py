@@ -1,6 +1,6 @@
-"""How much code one log passes: `python -m bench.path_width LOG…` prints for each the modules of the package whose code
-runs in a warm `Engine.triage`, the calls into them, and how deep they are nested; then files, lines and modules with a
-single importer, of the package and of the engine's layers."""
+"""Measures how much code one log passes through: `python -m bench.path_width LOG…` prints for each log the modules of
+the package whose code runs in a warm `Engine.triage`, the calls into them, and their nesting. Then prints files, lines
+and modules with a single importer, of the package and of the engine's layers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CodePath:
 
 
 def path_of(engine: Engine, log: Path) -> CodePath:
-    """-> the code that a second triage of the log passes."""
+    """Returns the code that a second triage of the log runs."""
     engine.triage(open_path(log))
     seen = CodePath()
     sys.setprofile(seen)
@@ -51,7 +51,7 @@ def path_of(engine: Engine, log: Path) -> CodePath:
 
 
 def importers() -> dict[str, set[str]]:
-    """-> by each module's name the modules that import it."""
+    """Returns, for each module, the modules that import it."""
     names = {_name(path): path for path in PACKAGE.rglob("*.py")}
     found: dict[str, set[str]] = {name: set() for name, path in names.items() if path.stem != "__init__"}
     for name, path in names.items():

@@ -1,7 +1,7 @@
 """Times the redaction of secrets: `python bench/redaction.py [--size 1000000]`.
 
-Prints, for each kind of text, megabytes a second of CPU time, and how much longer a text of four times the size takes: 4 where
-the time is in proportion. Run it by turns with another checkout to compare the two.
+Prints, for each kind of text, megabytes per second of CPU time, and how much longer a text of four times the size
+takes: 4 if the time is proportional. To compare with another checkout, run both in turn.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TEXTS = {
 
 
 def seconds(text: bytes) -> float:
-    """-> CPU seconds that the redaction of the text takes."""
+    """Returns the CPU seconds of the redaction of a text."""
     begun = time.process_time()
     for _ in redacted(text[at : at + _BLOCK] for at in range(0, len(text), _BLOCK)):
         pass

@@ -1,7 +1,7 @@
 """Times a retriage: `python -m bench.retriage [--logs 10000] [--workers 2] [--postgres]`.
 
-Stores so many incidents of 50 KB, no two alike, with verdicts that say they are of other knowledge. Then looks at all of
-them and keeps what changed, as `torchtriage retriage --yes` does.
+Stores this many different incidents of 50 KB, with verdicts that were made by other knowledge. Then triages all of them
+and stores what changed, as `torchtriage retriage --yes` does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from torchtriage.storage.verdict_json import to_stored
 
 
 def fill(service: Service, count: int, changing: int) -> None:
-    """Stores incidents and triages one; the others get its verdict, of which every `changing`th names another entry."""
+    """Stores incidents and triages one. The others get its verdict; every `changing`th one names another entry."""
     ids = [
         accept(service, Job(job_id=str(number)), [Upload("log", iter([log]))]).incident_id
         for number, log in enumerate(itertools.islice(logs(), count))
@@ -78,7 +78,7 @@ def main() -> None:
         service = open_service(settings, lambda *_: None, working=False)
         fill(service, options.logs, options.changing)
         first = read_incident(service, "1")
-        service.triager.run(order_of(first.log, first.job))  # the processes are there
+        service.triager.run(order_of(first.log, first.job))  # starts the processes
         retriage = Retriage(service)
         timed("retriaged", options.logs, lambda: list(retriage.change("bench")))
         print(f"{retriage.looked_at} looked at, {retriage.changed} changed, {retriage.failed} failed")

@@ -1,10 +1,10 @@
 """Loads the service with 50 KB logs: `python -m bench.service_load [--seconds 15] [--postgres] [--upload 1000]`.
 
-One row a server: the service with its triage on SQLite, and on Postgres too if that is wanted, each also while logs of so
-many MB are sent; beside them, in the same run, a route that only writes the body to a synced file. Rate, median and 99th
-percentile of the answers' times at full load, how many of the logs that are left waiting are triaged a second after it,
-then the percentiles at half load, and the server's own processor time, that of the triage's processes aside: where a
-machine is shared, that one holds. Every log is another, and all is synced.
+Prints one row per server: the service on SQLite (and on Postgres with --postgres), each also while logs of so many MB are
+uploaded; and, for comparison in the same run, a route that only writes the body to a file with fsync. The columns are
+rate, median and 99th percentile of the response times at full load; how many of the waiting logs are triaged per second
+afterwards; the percentiles at half load; and the server's own CPU time without the triage processes. On a shared machine,
+the CPU time is the reliable figure. Every log is different, and all are written with fsync.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pathlib import Path
 from tests import postgres as servers
 
 CLIENTS = 8
-_fresh = itertools.count(step=1_000_000)  # where each load begins to count its logs
+_fresh = itertools.count(step=1_000_000)  # the number at which each load begins to count its logs
 SERVE = [str(Path(sys.executable).with_name("torchtriage")), "serve", "--port"]
 PLAIN = """
 import os, sys, tempfile, uvicorn
@@ -46,7 +46,7 @@ uvicorn.run(app, port=int(sys.argv[2]), log_level="warning")
 
 
 def logs(first: int = 0) -> Iterator[bytes]:
-    """Yields logs of 50 KB, no two alike: progress, then a rank that runs out of memory."""
+    """Yields different logs of 50 KB: progress, then a rank that runs out of memory."""
     dice = random.Random(1)
     progress = "".join(
         f"step {step} loss {dice.random():.6f} tokens/s {dice.randint(1, 9999)}\n" for step in range(1300)
@@ -63,7 +63,7 @@ def logs(first: int = 0) -> Iterator[bytes]:
 
 @contextmanager
 def serving(command: list[str], port: int, environment: dict[str, str]) -> Iterator[int]:
-    """-> the process id of a server that answers."""
+    """Gives the process id of a server that responds."""
     process = subprocess.Popen(
         command, env=os.environ | {"TRIAGE_LOG_LEVEL": "error"} | environment, stdout=subprocess.DEVNULL
     )
@@ -90,7 +90,8 @@ def ask(port: int, method: str, path: str, body: bytes) -> int:
 
 
 def load(port: int, seconds: float, rate: float | None) -> tuple[float, list[float], int]:
-    """-> answers a second, their times in seconds, and how many were no 2xx; `rate` is asked for, or all there is."""
+    """Returns responses per second, their times in seconds, and how many were not 2xx. `rate` is the target per second;
+    None means as fast as possible."""
     source, lock = logs(next(_fresh)), threading.Lock()
     times: list[float] = []
     bad = 0
@@ -142,7 +143,7 @@ def row(name: str, port: int, seconds: float, process: int) -> str:
 
 
 def drain(port: int) -> float | None:
-    """-> logs triaged a second until none waits; None where there is no queue."""
+    """Returns the logs triaged per second until none waits. None if there is no queue."""
     began, waiting = time.perf_counter(), waits(port)
     while waits(port):
         time.sleep(0.5)
@@ -150,7 +151,7 @@ def drain(port: int) -> float | None:
 
 
 def waits(port: int) -> float:
-    """-> how many logs wait for their triage."""
+    """Returns how many logs wait for triage."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", "/metrics")
     told = connection.getresponse().read().decode()
@@ -160,14 +161,14 @@ def waits(port: int) -> float:
 
 
 def processor_seconds(process: int) -> float:
-    """-> what a process has worked so far, those that it started aside."""
+    """Returns the CPU seconds of a process, without its child processes."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
 def uploading(port: int, megabytes: int) -> Iterator[None]:
-    """Sends one large log meanwhile, again and again until the end, as one alone may be too quick."""
+    """Uploads one large log again and again inside the `with` block, because a single upload may be too quick."""
     piece = b"".join(itertools.islice(logs(next(_fresh)), 20))
     ended = threading.Event()
 
@@ -231,7 +232,7 @@ def main() -> None:
 
 @contextmanager
 def a_postgres() -> Iterator[str]:
-    """-> the address of an empty database on a server that syncs what it says is committed."""
+    """Gives the URL of an empty database on a server with fsync."""
     programs = servers.find_programs()
     assert programs is not None, servers.MISSING
     with servers.PostgresServer(programs, durable=True) as server, server.database() as url:

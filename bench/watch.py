@@ -1,4 +1,5 @@
-"""How often a watch takes a made run for a hang, and how soon it tells of a made hang; by a clock of its own."""
+"""Measures how often a watch reports a hang in a healthy simulated run, and how soon it reports a simulated hang. Time
+is simulated."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Feeds `torchtriage triage` the logs that are hardest on it: `python bench/worst_cases.py [--part 0.1] [NAME…]`.
+"""Runs `torchtriage triage` on the logs that are most expensive for it: `python bench/worst_cases.py [--part 0.1] [NAME…]`.
 
-Prints one row a log: seconds, peak memory, outcome, and what `warnings` tells of the limits that were hit. The logs are
-made while they are read and never stored. `--part` makes all of them smaller by that factor.
+Prints one row per log: seconds, peak memory, outcome, and the limits that were reached according to `warnings`. The logs
+are created while they are read and never stored. `--part` makes all of them smaller by that factor.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FRAME = '  File "/job/train.py", line 7, in main\n    step()\n'
 
 
 def words() -> Iterator[str]:
-    """Yields words that differ in letters, as numbers are masked."""
+    """Yields words that differ in letters, because numbers are masked."""
     return ("".join(letters) for letters in product(string.ascii_lowercase, repeat=5))
 
 
@@ -68,7 +68,7 @@ def mixed_ranks(part: float) -> Iterator[str]:
 
 
 def tree(part: float) -> Iterator[str]:
-    """Yields a tar of what torchrun keeps of each rank: two files, of which one fails and the others wait."""
+    """Yields a tar of torchrun's files of each rank: two files per rank; one rank fails and the others wait."""
     for rank in range(int(10_000 * part)):
         steps = "".join(
             f"2026-05-01 09:{step // 60:02d}:{step % 60:02d},100 INFO train.py:88 step {step} loss {3 - step / 999:.4f}\n"

@@ -27,7 +27,7 @@ _KINDS = {"cause": "", "consequence": " · consequence", "advice": " · advice"}
 
 
 def documents() -> dict[Path, str]:
-    """-> each file and its content. Raises KnowledgeError; KeyError for a row that names no entry."""
+    """Returns each file with its content. Raises KnowledgeError, and KeyError for a row with an unknown entry."""
     knowledge = load()
     tables = yaml.safe_load(COVERAGE.read_text(encoding="utf-8"))
     return {
@@ -125,7 +125,7 @@ def _facts(knowledge: KnowledgeBase) -> str:
 
 
 def _shown(forms: LineForms) -> dict[tuple[str, str], tuple[str, str]]:
-    """-> by list and fact, the value in the first example, read as the engine reads it, and the example."""
+    """Returns, for each list and fact, the value in the first example as the engine reads it, and the example."""
     shown: dict[tuple[str, str], tuple[str, str]] = {}
     for path in sorted(BUILT_IN.glob(f"{VOCABULARY}/{LISTS}*.yaml")):
         for pattern in yaml.safe_load(path.read_bytes())["patterns"]:
@@ -137,7 +137,7 @@ def _shown(forms: LineForms) -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def _code(text: str) -> str:
-    """-> a text as code in a cell of a table."""
+    """Returns a text as code in a table cell."""
     short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     quote = "``" if "`" in short else "`"
     escaped = short.replace("|", "\\|")

@@ -1,6 +1,6 @@
-"""Changes one line of the engine in a copy and runs the tests that should notice: each mutant must die.
+"""Mutation tests: changes one line of the engine in a copy, and runs the tests that must fail then.
 
-`python -m scripts.mutants`, or with numbers of mutants after it; its status is 1 where one lives.
+`python -m scripts.mutants`, optionally with numbers of mutants. The exit status is 1 if the tests pass with a mutant.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 
 
 class Mutant(NamedTuple):
-    """A line of a file below `app/torchtriage`, what it becomes, and the tests that should notice."""
+    """A line of a file in `app/torchtriage`, its replacement, and the tests that must fail."""
 
     file: str
     old: str
@@ -48,7 +48,7 @@ MUTANTS = (
 
 
 def dies(mutant: Mutant, copy: Path) -> bool:
-    """-> whether a test fails once the line is changed in a copy of the repository."""
+    """Returns whether a test fails after the line is changed in a copy of the repository."""
     file = copy / "app" / "torchtriage" / mutant.file
     whole = file.read_text("utf-8")
     if whole.count(mutant.old) != 1:

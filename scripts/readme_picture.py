@@ -20,7 +20,7 @@ from tests import browser as browsers
 
 DOCS = Path(__file__).parents[1] / "docs"
 LOG = "slurm-4711.out"
-# What the command line prints: bold, dim, red, green, yellow, cyan.
+# Styles of the command line's output: bold, dim, red, green, yellow, cyan.
 COLOURS = {"1": "font-weight:700", "2": "opacity:.65", "31": "color:#ff7b72", "32": "color:#7ee787"}
 COLOURS |= {"33": "color:#e3b341", "36": "color:#79c0ff"}
 STYLE = "margin:0;padding:20px 24px;background:#0d1117;color:#e6edf3;font:15px/1.45 monospace;white-space:pre"
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def in_a_terminal() -> str:
-    """-> what `torchtriage triage` prints to a terminal about the sample log, behind its prompt."""
+    """Returns a prompt and the output of `torchtriage triage` in a terminal for the sample log."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / LOG).write_bytes(memory())
         ours, theirs = pty.openpty()
@@ -74,12 +74,12 @@ def in_a_terminal() -> str:
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65536)
-    except OSError:  # what Linux answers when nobody has the other end open any more
+    except OSError:  # Linux raises this when the other end is closed
         return b""
 
 
 def coloured(text: str) -> str:
-    """-> the text as HTML, in the colours that its escape codes ask for."""
+    """Returns the text as HTML with the colors of its escape codes."""
     parts, open_spans = [], 0
     for part in re.split(r"(\x1b\[\d*m)", text):
         code = part[2:-1] if part.startswith("\x1b[") else None

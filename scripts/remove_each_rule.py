@@ -1,7 +1,7 @@
-"""Removes each rule of the engine in turn, runs tests in which it decides until one fails, and writes docs/rules.md.
+"""Removes each rule of the engine in turn, runs tests that use it until one fails, and writes docs/rules.md.
 
-`python -m scripts.remove_each_rule`, or with names of rules after it: then the page keeps what it says of the others.
-Its status is 1 where no test needs a rule.
+`python -m scripts.remove_each_rule`, optionally with names of rules; then the other rows of the page are kept. The exit
+status is 1 if no test needs a rule.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torchtriage.causality.all_rules import RULE_LISTS, RuleList
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "rules.md"
 _TESTS = ("tests/engine", "tests/evidence", "tests/test_corpus.py")
-_PREDICATES = ("holds", "rank", "finding", "events")  # the fields in which the kinds of rules have theirs
+_PREDICATES = ("holds", "rank", "finding", "events")  # the fields with the functions of the different kinds of rules
 _NONE, _NOT_TRIED = "none found", "not tried yet"
 _HEAD = """# The rules by which a root cause is found
 Written by `python -m scripts.remove_each_rule`, which removes each rule in turn; the last column names a test that
@@ -31,12 +31,13 @@ A verdict names the rules that decided in `root_cause.because`.
 """
 
 
-Key = tuple[str, str]  # a list, and a rule in it
+Key = tuple[str, str]  # a list, and the name of a rule in it
 
 
 @dataclass
 class Remover:
-    """A plugin of pytest: the tests once with all rules, then those in which one of `wanted` decided without it."""
+    """A pytest plugin. Runs the tests once with all rules, then each test in which one of `wanted` decided, without
+    that rule."""
 
     wanted: set[str]
     guards: dict[Key, str] = field(default_factory=dict)
@@ -65,7 +66,7 @@ class Remover:
 
 
 def _fails(item: pytest.Item) -> bool:
-    """-> whether a test fails. What belongs to the session, as the engine, stays for the next one."""
+    """Returns whether a test fails. Fixtures of the session, such as the engine, are kept for the next test."""
     session: Any = item.session
     return any(report.failed for report in runtestprotocol(item, log=False, nextitem=session))
 
@@ -78,7 +79,7 @@ def _without(rules: RuleList, name: str) -> Iterator[None]:
 
 @contextmanager
 def _watched() -> Iterator[set[Key]]:
-    """Gives the rules that decide meanwhile."""
+    """Gives the set of rules that decide inside the `with` block."""
     decided = set[Key]()
     before = [(rules, rules.rules) for rules in RULE_LISTS]
     for rules, whole in before:
@@ -116,7 +117,7 @@ def _watching(listed: str, rule: Any, decided: Callable[[Key], object]) -> Any:
 
 
 def document(guards: dict[Key, str]) -> str:
-    """-> the page about all rules."""
+    """Returns the page about all rules."""
     parts = [_HEAD]
     for rules in RULE_LISTS:
         parts.append(
@@ -139,7 +140,7 @@ def _row(rule: Any, guard: str) -> str:
 
 
 def told(page: str) -> dict[Key, str]:
-    """-> the tests that a page names."""
+    """Returns the tests that a page names."""
     guards, listed = dict[Key, str](), ""
     for line in page.splitlines():
         if line.startswith("`"):

@@ -20,7 +20,7 @@ _GONE = "torch.distributed.DistBackendError: NCCL error: remote process exited o
 
 
 def memory() -> bytes:
-    """-> eight ranks: rank 5 runs out of memory, the others wait for it, torchrun names rank 0."""
+    """Returns a log of eight ranks: rank 5 runs out of memory, the others wait for it, torchrun names rank 0."""
     waiting = [line for rank in (0, 1, 2, 3, 4, 6, 7) for line in traceback(_GONE, WAITING, f"[rank{rank}]: ")]
     failed = traceback(_OUT_OF_MEMORY, _FORWARD, "[rank5]: ")
     others = [(rank, 1) for rank in range(1, 8)]
@@ -28,7 +28,7 @@ def memory() -> bytes:
 
 
 def stuck() -> bytes:
-    """-> eight ranks: seven wait ten minutes in an all-reduce that rank 3 never comes to."""
+    """Returns a log of eight ranks: seven wait ten minutes in an all-reduce that rank 3 never joins."""
     lines: list[str] = []
     for rank in (0, 1, 2, 4, 5, 6, 7):
         at = f"09:12:0{rank}.{rank}00000"
@@ -45,7 +45,7 @@ def stuck() -> bytes:
 
 
 def hardware() -> bytes:
-    """-> four ranks: the card of rank 2 has an uncorrectable memory error."""
+    """Returns a log of four ranks: the GPU of rank 2 has an uncorrectable memory error."""
     frames = [("/job/train.py", 212, "<module>", "main()"), ("/job/train.py", 150, "main", "loss.backward()")]
     failed = traceback("RuntimeError: CUDA error: uncorrectable ECC error encountered", frames, "[rank2]: ")
     kernel = (
@@ -58,7 +58,7 @@ def hardware() -> bytes:
 
 
 def killed() -> bytes:
-    """-> four ranks: the kernel ends rank 1 for the host's memory."""
+    """Returns a log of four ranks: the kernel kills rank 1 because the host has too little memory."""
     waiting = [line for rank in (0, 2) for line in traceback(PEER_CLOSED, WAITING, f"[rank{rank}]: ")]
     kernel = (
         "slurmstepd: error: Detected 1 oom_kill event in StepId=48211.0. Some of the step tasks have been OOM Killed."

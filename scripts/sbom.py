@@ -1,7 +1,7 @@
-"""Writes what torchtriage consists of, as CycloneDX: a lock file in, a JSON document on standard output with every
-package, its hashes and what it needs. The same lock gives the same document.
+"""Writes a software bill of materials (CycloneDX JSON) to standard output: every package of a lock file, with hashes
+and dependencies. The same lock file gives the same document.
 
-    python -m scripts.sbom requirements.lock
+python -m scripts.sbom requirements.lock
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OURS = "torchtriage"
 
 
 def document(lock: str) -> dict[str, Any]:
-    """-> the document; raises ValueError for what is no lock file of ours."""
+    """Returns the document. Raises ValueError if `lock` is not one of our lock files."""
     places = [found.start() for found in _PACKAGE.finditer(lock)]
     if not places:
         raise ValueError("no package with a version in it")

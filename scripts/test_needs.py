@@ -1,5 +1,5 @@
-"""Makes sure that the tests have a Postgres, a browser and a Slurm: says in a line each what was found, installs
-Debian's packages of the latter two where that is possible, and says what will be skipped where it is not."""
+"""Prepares Postgres, a browser and Slurm for the tests. Prints what was found, one per line, installs Debian's packages
+of browser and Slurm if possible, and says which tests will be skipped otherwise."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 from tests import browser, postgres
 from tests.slurm import cluster
 
-# Chinese pages need a font that has the characters; what needs libatomic1 says tests/browser.py.
+# Chinese pages need a font with these characters; tests/browser.py says what needs libatomic1.
 BROWSER = ("chromium", "fonts-noto-cjk", "libatomic1")
 
 
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def _install(packages: list[str]) -> None:
-    """Tries apt-get where it may be used; a failure is one line, as the tests can do without."""
+    """Installs packages with apt-get if allowed. A failure prints one line, because the tests can run without them."""
     if os.name != "posix" or os.geteuid() != 0 or shutil.which("apt-get") is None:
         return
     print(f"Installing {', '.join(packages)} …", flush=True)
