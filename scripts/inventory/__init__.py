@@ -1,1 +1,1 @@
-"""Reads the messages that libraries can print out of their released packages, and keeps them as an index of facts."""
+"""Reads the messages that libraries can print from their released packages, and stores them in an index."""

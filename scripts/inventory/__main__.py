@@ -26,7 +26,7 @@ from torchtriage.matching.inventory import NATIVE
 
 FOLDER = BUILT_IN / INVENTORY
 _RELEASE = re.compile(r"([\w.]+?)-(\d[\w.!+]*?)(?:-.*)?\.(?:whl|tar\.gz)$")
-# Parts of a path that hold no code of the library itself.
+# Parts of a path that contain no code of the library itself.
 _ASIDE = frozenset(
     {
         "test", "tests", "testing", "_testing", "conftest", "example", "examples", "tutorials", "doc", "docs",
@@ -34,7 +34,7 @@ _ASIDE = frozenset(
         "tools", "torchgen",
     }
 )  # fmt: skip
-# Shared libraries whose errors are known by their calls: the name in the inventory, and what prints there.
+# Shared libraries whose errors are recognized by their calls: the name in the inventory, and the functions that print.
 _NATIVE = (
     (re.compile(r"/libnccl\.so[\d.]*$"), "nccl", native_messages.NCCL),
     (re.compile(r"^torch/lib/lib(?:c10|c10_cuda|torch_cpu|torch_cuda|torch_python)\.so$"), f"torch{NATIVE}",
@@ -56,8 +56,8 @@ def main() -> int:
 
 
 def add(release: Path, folder: Path) -> dict[str, int]:
-    """Adds what one release can print to the indexes in `folder`. -> how many messages each library of it has.
-    Raises ValueError where the file's name is none of a release."""
+    """Adds the messages of one release to the indexes in `folder`. Returns the number of messages of each of its
+    libraries. Raises ValueError if the file's name is not that of a release."""
     named = _RELEASE.match(release.name)
     if named is None:
         raise ValueError(f"{release.name} is no wheel and no source archive")
@@ -84,7 +84,7 @@ def _downloaded(package: str, folder: Path) -> Path:
 
 
 def _files(release: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
-    """Yields the files of a release that are read, with their paths below the folder of installed packages."""
+    """Yields the files of a release to read, with their paths below the folder of installed packages."""
     if release.suffix == ".whl":
         with zipfile.ZipFile(release) as archive:
             for name in archive.namelist():
@@ -100,7 +100,7 @@ def _files(release: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
 
 
 def _installed(path: PurePosixPath) -> PurePosixPath | None:
-    """-> where a file of a release is installed; None for what is not read."""
+    """Returns where a file of a release is installed, or None if it is not read."""
     parts = path.parts
     if len(parts) > 2 and parts[0].endswith(".data"):
         parts = parts[2:]
@@ -119,7 +119,7 @@ def _read_python(
     try:
         tree = python_messages.parsed(content)
     except (SyntaxError, ValueError, RecursionError):
-        return  # as a template of a module, or one for an older Python
+        return  # for example a template of a module, or a module for an older Python
     messages.setdefault(path.parts[0], set()).update(python_messages.messages(tree, module))
     if is_package:
         imported |= python_messages.imported_names(tree, module, is_package)

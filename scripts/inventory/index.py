@@ -1,4 +1,4 @@
-"""The index of one library's messages: what its versions print in, one file out, the same for the same input."""
+"""The index of one library's messages in all its versions: one file, which is always the same for the same input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STRONGEST = {int(CompressionParameter.compression_level): 19}
 
 
 class Index:
-    """What each version of one library can print, and by which names the newest offers its classes and functions."""
+    """The messages of each version of one library, and the public names of classes and functions in the newest."""
 
     def __init__(self) -> None:
         self._held: dict[LibraryMessage, set[str]] = {}
@@ -25,7 +25,7 @@ class Index:
 
     @classmethod
     def read(cls, folder: Path, name: str) -> Index:
-        """-> the index as it was written; an empty one where none was."""
+        """Reads the index. Returns an empty one if the file does not exist."""
         index, path = cls(), folder / f"{name}{SUFFIX}"
         if path.exists():
             head, *lines = decompress(path.read_bytes()).splitlines()
@@ -39,7 +39,8 @@ class Index:
         return index
 
     def add(self, version: str, messages: Iterable[LibraryMessage], public: dict[str, str]) -> None:
-        """Adds what one version prints; `public`: the names it offers, by the full names of what they stand for."""
+        """Adds the messages of one version. `public` maps the full names of classes and functions to their public
+        names."""
         newest = all(_order(version) >= _order(known) for known in self._versions)
         self._public = self._public | public if newest else public | self._public
         self._versions.add(version)
@@ -47,7 +48,7 @@ class Index:
             self._held.setdefault(message, set()).add(version)
 
     def write(self, folder: Path, name: str) -> None:
-        """Writes the index; a library without messages has none."""
+        """Writes the index. A library without messages gets no file."""
         if not self._held:
             return
         versions = sorted(self._versions, key=_order)
@@ -70,8 +71,8 @@ class Index:
 
 
 def public_names(imported: dict[str, str]) -> dict[str, str]:
-    """-> the shortest name under which each thing is imported, by its own full name. `imported`: full names by the
-    names of their imports, which may be imports themselves."""
+    """Returns the shortest name under which each thing is imported, by its full name. `imported` maps the names of
+    imports to full names, which may be imports themselves."""
     found: dict[str, str] = {}
     for name, origin in sorted(imported.items()):
         if any(part.startswith("_") for part in name.split(".")):

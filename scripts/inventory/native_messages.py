@@ -1,8 +1,9 @@
-"""Messages that native libraries can print: a shared library of x86-64 in, format strings with slots out.
+"""Finds the messages that native libraries can print: reads a shared library for x86-64 and returns format strings with
+slots.
 
-Read-only data holds all strings of a library; which of them a program prints as an error the machine code tells: at a
-call of the function that prints, registers hold the text, the source file and the level. Only calls are found whose
-arguments are all set close to them, and only texts that are one constant; nothing is guessed.
+All strings of a library are in its read-only data. The machine code shows which of them are printed as errors: at a
+call of the function that prints, registers contain the text, the source file and the level. Only calls whose arguments
+are set shortly before are found, and only texts that are one constant. Nothing is guessed.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from dataclasses import dataclass
 
 from torchtriage.domain.message_template import LibraryMessage, literal, slot, tells_something
 
-_REACH_BEFORE, _REACH_BEHIND = 90, 60  # bytes between the text's register and the call's other arguments
+# bytes between the instruction that sets the text and those that set the call's other arguments
+_REACH_BEFORE, _REACH_BEHIND = 90, 60
 _SOURCE = re.compile(r"[\w/.+-]+\.(?:cc|cpp|cxx|cu|cuh|h|hpp|c)")
 _FORMAT = re.compile(r"%[#0 +-]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|z|j|t|L)?([diouxXeEfFgGcsp%])")
 _BUILD_FOLDER = re.compile(r"^.*?/(?=(?:aten|c10|torch|caffe2|third_party|src|device)/)|^(?:\.\./)+")
 _LONGEST = 600
-# What a check without a message of its own says: the condition, and nothing that anybody could act on.
+# The text of a check without its own message. It shows only the condition, on which nobody can act.
 _BARE_CHECK = re.compile(r" INTERNAL ASSERT FAILED at |^Expected .* to be true, but got false\.  \(Could this")
 # lea <register>,[rip+…], by register
 _LEA = {
@@ -36,8 +38,8 @@ _CALL = b"\xe8"
 
 @dataclass(frozen=True)
 class Printer:
-    """A function that prints errors, by what its registers hold. `level`: the number in edi that means an error, None
-    where the function prints nothing else; `formats`: the text has `%d` and its like."""
+    """A function that prints errors, and the contents of its registers. `level` is the number in edi that means an
+    error, or None if the function prints only errors. `formats` is true if the text has `%d` and similar."""
 
     kind: str
     texts: tuple[str, ...]
@@ -47,14 +49,14 @@ class Printer:
     formats: bool = False
 
 
-# ncclDebugLog(level, flags, file, line, format, …); since NCCL 2.30 the function stands before the line.
+# ncclDebugLog(level, flags, file, line, format, …); since NCCL 2.30, the function comes before the line.
 NCCL = Printer("NCCL WARN", ("r8", "r9"), "rdx", level=2, formats=True)
 # c10::detail::torchCheckFail(function, file, line, message)
 TORCH_CHECK = Printer("TORCH_CHECK", ("rcx",), "rsi", "rdi")
 
 
 def messages(library: bytes, printer: Printer) -> Iterator[LibraryMessage]:
-    """Yields each message once, sorted. Raises ValueError for what is no shared library of 64 bits."""
+    """Yields each message once, sorted. Raises ValueError if the file is not a 64-bit shared library."""
     sections = _sections(library)
     code, strings = sections[".text"], sections[".rodata"]
     found = {
@@ -79,7 +81,7 @@ class _Image:
     strings: _Section
 
     def target(self, at: int) -> str | None:
-        """-> the text at which a `lea` at this offset of the file points; None for what is no printable text."""
+        """Returns the text that a `lea` at this offset of the file points to, or None if it is not printable text."""
         (distance,) = struct.unpack_from("<i", self.library, at + 3)
         place = at - self.code.offset + self.code.address + 7 + distance - self.strings.address
         if not 0 <= place < self.strings.size:
@@ -105,7 +107,7 @@ def _sections(library: bytes) -> dict[str, _Section]:
 
 
 def _calls(image: _Image, printer: Printer) -> Iterator[tuple[str, str, str]]:
-    """Yields file, function and text of each call that prints."""
+    """Yields file, function and text of each call that prints an error."""
     library, code = image.library, image.code
     for register in printer.texts:
         for found in re.compile(re.escape(_LEA[register]), re.DOTALL).finditer(
@@ -129,7 +131,7 @@ def _level(near: bytes) -> int | None:
 
 
 def _last(image: _Image, near: bytes, begin: int, register: str) -> str | None:
-    """-> the text that a register was given last before the call."""
+    """Returns the text that was last loaded into a register before the call."""
     at = near.rfind(_LEA[register], 0, len(near) - 4)
     return image.target(begin + at) if at >= 0 else None
 

@@ -1,4 +1,5 @@
-"""Messages that Python code can print: a module's source in, templates with slots out. Nothing is imported or run."""
+"""Finds the messages that Python code can print: reads a module's source and returns templates with slots. Nothing is
+imported or run."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 
 from torchtriage.domain.message_template import LibraryMessage, literal, slot, tells_something
 
-# logger.error and their like, by the level that they stand for; warnings.warn prints `UserWarning: …`.
+# logger.error and similar functions, by their level; warnings.warn prints `UserWarning: …`.
 _LEVELS = {"error": "error", "exception": "error", "critical": "critical", "fatal": "critical"}
 _LOGGERS = re.compile(r"(?i)^_?(?:[\w.]*\.)?_?(?:log|logger|logging|[\w]*_logger|[\w]*_log)$")
 _CHECKS = {
@@ -24,13 +25,13 @@ _CHECKS = {
 }
 _PERCENT = re.compile(r"%(?:\((\w+)\))?[#0 +-]*(?:\*|\d+)?(?:\.(?:\*|\d+))?[hlL]?([diouxXeEfFgGcrsa%])")
 _TRIMMED = frozenset({"strip", "lstrip", "rstrip", "format_map"})
-_ASSIGNMENTS = 400  # of one function; a longer one is generated code
-_DEEP = 20  # operands of one message, and names that stand for others
+_ASSIGNMENTS = 400  # assignments of one function; a longer function is generated code
+_DEEP = 20  # operands of one message, and names that refer to others
 
 
 @dataclass
 class _Scope:
-    """What names stand for: strings that were assigned in a function, below those of its module."""
+    """The values of names: strings that were assigned in a function, then those of its module."""
 
     names: dict[str, ast.expr] = field(default_factory=dict)
     outer: _Scope | None = None
@@ -41,20 +42,20 @@ class _Scope:
 
 
 def parsed(source: str | bytes) -> ast.Module:
-    """-> a module's syntax tree. Raises SyntaxError, ValueError and RecursionError for what Python can't parse."""
+    """Returns a module's syntax tree. Raises SyntaxError, ValueError and RecursionError if Python cannot parse it."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # as of an invalid escape in somebody's string
+        warnings.simplefilter("ignore")  # for example about an invalid escape in a string
         return ast.parse(source)
 
 
 def messages(tree: ast.Module, module: str) -> Iterator[LibraryMessage]:
-    """Yields the messages of one module, in the order of its text."""
+    """Yields the messages of one module, in the order of its source."""
     yield from _Reader(module).of_block(tree.body, "", _Scope(_strings(tree.body)))
 
 
 def imported_names(tree: ast.Module, module: str, is_package: bool) -> dict[str, str]:
-    """-> what a module imports by `from … import …`: the full name of each thing by the full name it has here.
-    `is_package`: the module is a package's `__init__`."""
+    """Returns what a module imports by `from … import …`: maps its full name in this module to the original full name.
+    `is_package` is true if the module is a package's `__init__`."""
     names: dict[str, str] = {}
     here = module.split(".")
     for node in tree.body:
@@ -70,7 +71,8 @@ class _Reader:
     module: str
 
     def of_block(self, body: list[ast.stmt], inside: str, scope: _Scope) -> Iterator[LibraryMessage]:
-        """Yields what the statements of one function, class or module say, those of the functions in it behind."""
+        """Yields the messages in the statements of one function, class or module. Those of nested functions come
+        last."""
         for node in _own_nodes(body):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield from self.of_block(node.body, _joined(inside, node.name), _Scope(_strings(node.body), scope))
@@ -90,7 +92,7 @@ class _Reader:
 
 
 def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """Yields the nodes of a block in the order of the text, but not what stands inside of functions and classes."""
+    """Yields the nodes of a block in the order of the source, except those inside functions and classes."""
     stack: list[ast.AST] = list(reversed(body))
     while stack:
         node = stack.pop()
@@ -103,12 +105,12 @@ _Found = tuple[str, ast.expr, list[ast.expr]]
 
 
 def _raised(node: ast.AST) -> _Found | None:
-    """-> the exception's class, its message and the rest of the arguments, of a `raise`."""
+    """Returns the exception's class, message and other arguments of a `raise`, or None."""
     if not isinstance(node, ast.Raise) or not isinstance(node.exc, ast.Call) or not node.exc.args:
         return None
     name = _dotted(node.exc.func).rpartition(".")[2]
     if not name[:1].isupper() and not name[:2].strip("_")[:1].isupper():
-        return None  # raise make_error(…): the class is not known here
+        return None  # raise make_error(…): the class is unknown here
     texts = [each for each in node.exc.args if not isinstance(each, ast.Starred)]
     telling = next((each for each in texts if _is_text(each)), texts[0] if texts else None)
     return (name, telling, []) if telling is not None else None
@@ -119,7 +121,7 @@ def _asserted(node: ast.AST) -> _Found | None:
 
 
 def _called(node: ast.AST) -> _Found | None:
-    """-> the same of a call that logs, warns, or raises unless a condition holds."""
+    """Returns the same for a call that logs, warns, or raises unless a condition is true."""
     if not isinstance(node, ast.Call) or not node.args or isinstance(node.args[0], ast.Starred):
         return None
     name = _dotted(node.func)
@@ -149,7 +151,7 @@ def _dotted(node: ast.AST) -> str:
 
 
 def _strings(body: list[ast.stmt]) -> dict[str, ast.expr]:
-    """-> the texts that are given to names in a block; none where a name is given two."""
+    """Returns the strings that are assigned to names in a block. A name with two values is left out."""
     found: dict[str, ast.expr] = {}
     twice: set[str] = set()
     for node in _own_nodes(body):
@@ -166,7 +168,7 @@ def _strings(body: list[ast.stmt]) -> dict[str, ast.expr]:
 
 
 def _is_text(node: ast.expr) -> bool:
-    """-> whether an expression is written as a text."""
+    """Returns whether an expression is written as a string."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str)
     if isinstance(node, ast.BinOp):
@@ -177,7 +179,8 @@ def _is_text(node: ast.expr) -> bool:
 
 
 def _template(node: ast.expr, scope: _Scope, arguments: list[ast.expr], depth: int = 0) -> str:
-    """-> the message with `{…}` where values go. `arguments`: those of a logger's call, for the text's own `%s`."""
+    """Returns the message with `{…}` in place of values. `arguments` are those of a logger's call, for `%s` in the
+    text."""
     if arguments and (text := _plain(node, scope)) is not None:
         return _of_percent(text, arguments, None)
     return _pieces(node, scope, depth)
@@ -218,7 +221,7 @@ def _of_call(node: ast.Call, scope: _Scope, depth: int) -> str:
 
 
 def _plain(node: ast.expr, scope: _Scope, depth: int = 0) -> str | None:
-    """-> a text without values: one constant, or several joined; None for anything else."""
+    """Returns a text without values, which is one constant or several joined ones. None for anything else."""
     if depth > _DEEP:
         return None
     if isinstance(node, ast.Constant):
@@ -232,7 +235,7 @@ def _plain(node: ast.expr, scope: _Scope, depth: int = 0) -> str | None:
 
 
 def _value(node: ast.expr) -> str:
-    """-> the slot of a value; a value that is always the same is a part of the message."""
+    """Returns the slot of a value. A value that is always the same becomes part of the message."""
     return literal(str(node.value)) if isinstance(node, ast.Constant) else slot(ast.unparse(node))
 
 
