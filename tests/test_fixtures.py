@@ -64,7 +64,7 @@ def test_browser_runs_scripts_and_reaches_no_network(page: Page) -> None:
         page.goto("http://example.org/")
 
 
-def test_bytecode_is_kept_also_where_the_environment_says_not_to(
+def test_bytecode_is_kept_even_if_the_environment_turns_that_off(
     pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
@@ -75,6 +75,6 @@ def test_bytecode_is_kept_also_where_the_environment_says_not_to(
     assert "PYTHONDONTWRITEBYTECODE" not in os.environ
 
 
-def test_what_the_cache_keeps_is_made_by_one_process_at_a_time() -> None:
+def test_one_process_at_a_time_writes_to_the_cache() -> None:
     with alone(), (cache_folder() / "being-made").open("w") as other, pytest.raises(BlockingIOError):
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)

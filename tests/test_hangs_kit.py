@@ -26,7 +26,7 @@ def has_torch() -> bool:
     )
 
 
-def test_a_seed_draws_the_same_and_each_kind_before_any_comes_again() -> None:
+def test_a_seed_repeats_its_choices_and_uses_each_kind_before_any_repeats() -> None:
     once = draws(2 * len(KINDS), 5)
     assert once == draws(2 * len(KINDS), 5) != draws(2 * len(KINDS), 6)
     assert set(Counter(draw.kind for draw in once).values()) == {2}

@@ -72,11 +72,11 @@ def test_each_way_to_write_a_message_gives_its_template() -> None:
     assert read(LAYERS) == {"the width must be positive, but it is {width} of {}": ("Layer.__init__", "WidthError")}
 
 
-def test_what_has_no_words_of_its_own_is_no_message() -> None:
+def test_a_text_without_words_is_no_message() -> None:
     assert read("raise ValueError(f'{name}: {value}')\nraise KeyError(key)\nraise StopIteration") == {}
 
 
-def test_versions_are_kept_as_the_first_and_the_last_that_print_it(tmp_path: Path) -> None:
+def test_the_first_and_the_last_version_of_a_message_are_kept(tmp_path: Path) -> None:
     for version, words in (("1.9", "wide"), ("1.10", "wide"), ("2.0", "broad")):
         source = f"def load(path):\n    raise ValueError('tensor is too {words}')\n    raise OSError('no such tensor')"
         add(wheel(tmp_path, version, io=source), tmp_path / "index")
@@ -144,7 +144,7 @@ class Round:
     ("call", "public"),
     [("pipe = pipes.Round(3)", "tinynet.pipes.Round.__init__"), ("make(3)", "tinynet.pipes")],
 )
-def test_of_classes_that_share_a_message_the_one_in_the_call_is_named(tmp_path: Path, call: str, public: str) -> None:
+def test_the_class_in_the_call_is_named_if_several_share_a_message(tmp_path: Path, call: str, public: str) -> None:
     add(wheel(tmp_path, "1.0", __init__="", pipes=SHARED), tmp_path)
     library = Inventory(tmp_path).library("tinynet")
     assert library is not None
@@ -154,7 +154,7 @@ def test_of_classes_that_share_a_message_the_one_in_the_call_is_named(tmp_path: 
 
 
 @pytest.mark.parametrize("damaged", [b"", b"no archive", b"\x28\xb5\x2f\xfd"])
-def test_a_damaged_index_holds_nothing(tmp_path: Path, damaged: bytes) -> None:
+def test_a_damaged_index_has_no_messages(tmp_path: Path, damaged: bytes) -> None:
     (tmp_path / "tinynet.jsonl.zst").write_bytes(damaged)
     assert Inventory(tmp_path).library("tinynet") is None
 
@@ -207,7 +207,7 @@ def level(number: int) -> bytes:
     return b"\xbf" + struct.pack("<I", number)
 
 
-def test_of_format_strings_only_those_are_read_that_are_printed_as_warnings() -> None:
+def test_only_format_strings_printed_as_warnings_are_read() -> None:
     library = shared_library(
         [
             [("r8", "Call to %s failed : %s (%d%%)"), ("rdx", "misc/socket.cc"), level(2)],
@@ -219,7 +219,7 @@ def test_of_format_strings_only_those_are_read_that_are_printed_as_warnings() ->
     assert (found.module, found.kind, found.template) == ("misc/socket.cc", "NCCL WARN", "Call to {} failed : {} ({}%)")
 
 
-def test_a_check_tells_its_file_and_function() -> None:
+def test_a_check_names_its_file_and_function() -> None:
     file = "/build/pytorch/aten/src/ATen/native/Pool.cpp"
     library = shared_library(
         [
@@ -232,6 +232,6 @@ def test_a_check_tells_its_file_and_function() -> None:
     assert found.template == "pool2d: the kernel must not be empty"
 
 
-def test_what_is_no_shared_library_is_refused() -> None:
+def test_a_file_that_is_no_shared_library_is_refused() -> None:
     with pytest.raises(ValueError, match="no ELF file"):
         list(messages(b"MZ\x90\x00", NCCL))

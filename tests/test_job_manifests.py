@@ -174,19 +174,19 @@ def strategy() -> dict[str, Any]:
     return found
 
 
-def test_a_job_fails_at_once_only_where_no_restart_is_decided() -> None:
+def test_a_job_fails_at_once_only_if_the_decision_is_no_restart() -> None:
     for job in jobs().values():
         assert {pod_failure(job, status) for status in ENDS} == {"FailJob"}
         assert {pod_failure(job, status) for status in (*RESTARTS, *OWN)} == {"Count"}
 
 
 @pytest.mark.parametrize("name", list(JOBSETS))
-def test_a_jobset_fails_at_once_only_where_no_restart_is_decided(name: str) -> None:
+def test_a_jobset_fails_at_once_only_if_the_decision_is_no_restart(name: str) -> None:
     assert {jobset_failure(name, status) for status in ENDS} == {"FailJobSet"}
     assert {jobset_failure(name, status) for status in (*RESTARTS, *OWN)} == {"RestartJobSet"}
 
 
-def test_a_pytorchjob_is_started_again_where_that_is_decided() -> None:
+def test_a_pytorchjob_restarts_if_that_is_the_decision() -> None:
     for name in ("Master", "Worker"):
         found = re.search(r"--restart-status (\d+) -- ", containers()[name]["args"][0])
         assert found is not None
@@ -198,7 +198,7 @@ def test_a_pytorchjob_is_started_again_where_that_is_decided() -> None:
         }
 
 
-def test_an_argo_step_is_tried_again_where_that_is_decided() -> None:
+def test_an_argo_step_is_retried_if_that_is_the_decision() -> None:
     assert [argo_retries(status) for status in ENDS] == [False, False]
     assert all(argo_retries(status) for status in (*RESTARTS, *OWN, -1))  # -1: the status is unknown to Argo
     names = {template["name"] for template in WORKFLOW["spec"]["templates"]}
@@ -206,7 +206,7 @@ def test_an_argo_step_is_tried_again_where_that_is_decided() -> None:
     assert "{{retries}}" in {one.get("value") for one in containers()["argo"]["env"]}
 
 
-def test_skypilot_recovers_a_job_where_that_is_decided() -> None:
+def test_skypilot_recovers_a_job_if_that_is_the_decision() -> None:
     recovery = SKY["resources"]["job_recovery"]
     assert recovery["max_restarts_on_errors"] == 0  # the limit for all other exit statuses
     assert set(recovery["recover_on_exit_codes"]) == set(RESTARTS)
@@ -216,7 +216,7 @@ def test_skypilot_recovers_a_job_where_that_is_decided() -> None:
 
 
 @pytest.mark.parametrize("name", list(containers()))
-def test_the_client_ends_with_the_decision(name: str) -> None:
+def test_the_client_exits_with_the_decisions_status(name: str) -> None:
     container = containers()[name]
     assert " /tmp/client.py run --decide --exit-code " in container["args"][0]
     assert " && exec python3 " in container["args"][0]  # so that signals reach it

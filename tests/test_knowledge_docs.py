@@ -13,7 +13,7 @@ from torchtriage.knowledge import BUILT_IN
 TABLES: list[dict[str, Any]] = read_yaml(COVERAGE)
 
 
-def test_what_is_made_from_the_knowledge_base_is_current() -> None:
+def test_generated_documents_are_current() -> None:
     stale = [str(path.relative_to(ROOT)) for path, text in documents().items() if path.read_text("utf-8") != text]
     assert not stale, "run: python -m scripts.knowledge_docs"
 
@@ -35,7 +35,7 @@ def test_every_table_says_where_it_comes_from() -> None:
 @pytest.mark.parametrize(
     ("name", "rows"), [("Philly", 22), ("Acme", 29), ("Llama 3", 18), ("FT-HSDP", 16), ("Minder", 10), ("Unicron", 16)]
 )
-def test_tables_are_whole(name: str, rows: int) -> None:
+def test_published_tables_are_complete(name: str, rows: int) -> None:
     assert len(next(table for table in TABLES if table["name"] == name)["rows"]) == rows
 
 

@@ -65,7 +65,7 @@ def found(source: str) -> set[str]:
     return told & known()
 
 
-def test_no_module_holds_knowledge() -> None:
+def test_no_module_contains_knowledge() -> None:
     paths = sorted(PACKAGE.rglob("*.py"))
     held = {path.relative_to(PACKAGE).as_posix(): found(path.read_text(encoding="utf-8")) for path in paths}
     assert {name: what for name, what in held.items() if what} == {}

@@ -39,7 +39,7 @@ def test_a_pattern_may_be_made_at_the_first_use() -> None:
     assert made == [1]
 
 
-def test_it_has_what_a_pattern_has() -> None:
+def test_it_has_the_attributes_of_a_pattern() -> None:
     pattern = lazy_regex(rb"(?P<key>\w+)=(\w+)")
     assert pattern.sub(rb"\1=x", b"a=1 b=2") == b"a=x b=x"
     assert pattern.findall(b"a=1 b=2") == [(b"a", b"1"), (b"b", b"2")]
@@ -48,7 +48,7 @@ def test_it_has_what_a_pattern_has() -> None:
     assert not hasattr(pattern, "of")
 
 
-def test_a_wrong_pattern_is_said_when_it_is_used() -> None:
+def test_an_invalid_pattern_is_reported_when_it_is_used() -> None:
     pattern = lazy_regex("(")
     with pytest.raises(re.error, match="missing"):
         pattern.search("x")

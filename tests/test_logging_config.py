@@ -13,7 +13,7 @@ from torchtriage.settings import Settings
 log = logging.getLogger("app.somewhere")
 
 
-def test_a_line_of_json_holds_what_is_bound_and_what_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_json_line_has_bound_and_given_values(capsys: pytest.CaptureFixture[str]) -> None:
     configure("info", "json")
     structlog.contextvars.bind_contextvars(request_id="r-1")
     log.info("%d incidents", 3, extra={"path": "/a\nb", "status": 200})
@@ -25,7 +25,7 @@ def test_a_line_of_json_holds_what_is_bound_and_what_is_given(capsys: pytest.Cap
     }  # fmt: skip
 
 
-def test_a_line_of_text_stays_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_text_line_stays_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     configure("info", "text")
     structlog.contextvars.bind_contextvars(request_id="r-1")
     log.warning("a path", extra={"path": "/a\r\nERROR forged \x1b[31m\u2028"})
@@ -34,7 +34,7 @@ def test_a_line_of_text_stays_one(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_no_line_holds_a_secret(form: str, tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_line_contains_a_secret(form: str, tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
     secret = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
     start_logging(Settings.from_environment({"TRIAGE_LOG_FORMAT": form, "TRIAGE_DATA_DIR": str(tmp_path)}))
     try:
@@ -49,7 +49,7 @@ def test_no_line_holds_a_secret(form: str, tmp_path: object, capsys: pytest.Capt
         assert "Traceback" in json.loads(told)["exception"]
 
 
-def test_a_library_that_says_what_we_say_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_library_that_repeats_our_messages_is_silenced(capsys: pytest.CaptureFixture[str]) -> None:
     configure("info")
     logging.getLogger("alembic.runtime").info("a migration")
     assert capsys.readouterr().err == ""

@@ -59,7 +59,7 @@ def test_a_command_of_the_readme_runs(folder: Path, line: str) -> None:
 
 
 @pytest.mark.parametrize("readme", READMES)
-def test_the_curl_line_hands_a_log_in(folder: Path, readme: str) -> None:
+def test_the_curl_command_submits_a_log(folder: Path, readme: str) -> None:
     (line,) = shown(readme, "curl ")
     with command("serve", folder / "data") as server:
         words = shlex.split(line.replace(":8000", f":{server.port}"))
@@ -67,7 +67,7 @@ def test_the_curl_line_hands_a_log_in(folder: Path, readme: str) -> None:
     assert '"id":"1"' in done.stdout
 
 
-def test_both_readmes_show_the_same_commands_and_make_has_those_that_they_name() -> None:
+def test_both_readmes_show_the_same_commands_and_existing_make_targets() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     ours = [[line.replace(" --lang zh", "") for line in shown(readme, ".venv/")] for readme in READMES]
     assert ours[0] == ours[1]
@@ -78,7 +78,7 @@ def test_both_readmes_show_the_same_commands_and_make_has_those_that_they_name()
 
 
 @pytest.mark.parametrize("readme", READMES)
-def test_every_page_that_a_readme_links_to_is_there(readme: str) -> None:
+def test_every_page_that_a_readme_links_to_exists(readme: str) -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / readme).read_text("utf-8"))
     assert len(links) > 10
     assert not [link for link in links if not (ROOT / link).exists()]

@@ -16,7 +16,7 @@ SOURCES = sorted((ROOT / "app" / "torchtriage").rglob("*.py"))
 LOCKS = [ROOT / f"requirements{name}.lock" for name in ("", "-image", "-dev")]
 
 
-def test_what_takes_longest_begins_first(request: pytest.FixtureRequest) -> None:
+def test_the_slowest_tests_begin_first(request: pytest.FixtureRequest) -> None:
     later = [item.get_closest_marker("first") is None for item in request.session.items]
     assert later == sorted(later)
     targets = re.findall(r"pytest -n .*", (ROOT / "Makefile").read_text())
@@ -28,7 +28,7 @@ def test_what_takes_longest_begins_first(request: pytest.FixtureRequest) -> None
     assert all("$(TOGETHER)" in target for target in targets)
 
 
-def test_every_mutant_changes_one_line_that_is_there() -> None:
+def test_every_mutant_changes_one_existing_line() -> None:
     files = {mutant: (ROOT / "app" / "torchtriage" / mutant.file).read_text() for mutant in MUTANTS}
     assert [mutant for mutant, code in files.items() if code.count(mutant.old) != 1 or mutant.new == mutant.old] == []
     assert [name for mutant in MUTANTS for name in mutant.tests.split() if not (ROOT / "tests" / name).exists()] == []
@@ -54,7 +54,7 @@ def test_every_locked_package_has_one_version_and_hashes(path: Path) -> None:
         assert "--hash=sha256:" in package, package.splitlines()[0]
 
 
-def test_each_lock_holds_the_one_before() -> None:
+def test_each_lock_contains_the_previous_one() -> None:
     runtime, image, development = (set(re.findall(r"^\S+==\S+", path.read_text(), re.MULTILINE)) for path in LOCKS)
     assert runtime < image < development
 
@@ -81,7 +81,7 @@ def test_the_changelog_knows_this_version() -> None:
     assert f"## {torchtriage.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
-def test_links_between_documents_lead_somewhere() -> None:
+def test_links_between_documents_have_targets() -> None:
     documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "knowledge_base").glob("*.md")]
     dead = [
         f"{document.relative_to(ROOT)}: {target}"

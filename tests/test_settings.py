@@ -82,7 +82,7 @@ def test_the_environment_sets_every_kind_of_option() -> None:
         ("TRIAGE_OIDC_GROUP_SCOPES", "ml-admins=root"),
     ],
 )
-def test_a_bad_value_is_said_in_one_line_that_names_the_variable(name: str, value: str) -> None:
+def test_a_bad_value_is_reported_in_one_line_that_names_the_variable(name: str, value: str) -> None:
     with pytest.raises(SettingError) as raised:
         Settings.from_environment({name: value})
     assert raised.value.message.startswith(f"{name}: ")
@@ -136,7 +136,7 @@ def test_alerts_are_set_and_their_secrets_never_shown() -> None:
 
 
 @pytest.mark.parametrize("missing", ["TRIAGE_EMAIL_FROM", "TRIAGE_EMAIL_TO"])
-def test_mails_need_a_sender_and_somebody_who_gets_them(missing: str) -> None:
+def test_mails_need_a_sender_and_a_recipient(missing: str) -> None:
     given = {"TRIAGE_SMTP_URL": "smtps://h", "TRIAGE_EMAIL_FROM": "a@b.c", "TRIAGE_EMAIL_TO": "a@b.c"}
     with pytest.raises(SettingError, match=f"^{missing}: "):
         Settings.from_environment({name: value for name, value in given.items() if name != missing})

@@ -21,7 +21,7 @@ def answers(known: set[str], away: threading.Event | None = None) -> Iterator[Co
     made.close()
 
 
-def test_who_waits_is_told_when_it_has_ended() -> None:
+def test_a_waiting_caller_is_notified_of_the_end() -> None:
     known: set[str] = set()
     with answers(known) as made:
         waiting, other = made.wait_for("1"), made.wait_for("2")
@@ -34,7 +34,7 @@ def test_who_waits_is_told_when_it_has_ended() -> None:
     assert other.done()
 
 
-def test_it_is_asked_again_where_the_database_was_away() -> None:
+def test_the_query_is_repeated_after_an_outage() -> None:
     away = threading.Event()
     with answers({"1"}, away) as made:
         assert made.wait_for("1").result(timeout=60) is None

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from torchtriage.queue.memory_queue import MemoryQueue
 
 
-def test_what_is_put_in_while_it_is_worked_is_worked_once_more() -> None:
+def test_an_id_put_during_its_work_is_worked_once_more() -> None:
     """A report of another node may come when the work has looked for the last time."""
     begun, go_on, worked = threading.Event(), threading.Event(), threading.Semaphore(0)
 

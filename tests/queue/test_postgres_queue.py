@@ -63,7 +63,7 @@ def test_each_id_is_worked_once_by_one_of_many(url: str) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_taken_back_was_never_in_the_queue(url: str) -> None:
+def test_a_rolled_back_id_is_not_in_the_queue(url: str) -> None:
     done = threading.Event()
     worked: list[str] = []
 
@@ -98,7 +98,7 @@ def test_large_logs_leave_a_thread_to_the_others(url: str) -> None:
         held.set()
 
 
-def test_who_only_keeps_what_was_found_leaves_the_place_to_another(url: str) -> None:
+def test_work_that_only_stores_its_result_frees_its_place(url: str) -> None:
     found, kept = threading.Semaphore(0), threading.Event()
 
     def work(known: str) -> None:
@@ -114,7 +114,7 @@ def test_who_only_keeps_what_was_found_leaves_the_place_to_another(url: str) -> 
         until_empty(url)
 
 
-def test_places_are_filled_several_at_once() -> None:
+def test_several_places_are_filled_at_once() -> None:
     async def fill() -> list[int]:
         places = Places(8)
         taken = [await places.take()]
@@ -129,7 +129,7 @@ def test_places_are_filled_several_at_once() -> None:
         assert own.submit(lambda: asyncio.run(fill())).result() == [8, 4]
 
 
-def test_what_fails_is_tried_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_work_is_tried_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torchtriage.queue.postgres_worker._AGAIN", 0)
     monkeypatch.setattr("torchtriage.queue.postgres_worker._POLL", 0.2)
     tries: list[str] = []
@@ -165,7 +165,7 @@ def until_empty(url: str) -> None:
 
 
 @pytest.mark.slow
-def test_what_ends_while_the_database_is_away_is_told_later_and_not_done_twice() -> None:
+def test_work_that_ends_during_an_outage_is_recorded_later_and_not_repeated() -> None:
     programs = servers.find_programs()
     if programs is None:
         pytest.skip(servers.MISSING)

@@ -63,7 +63,7 @@ def processes() -> Iterator[SubprocessPool]:
     opened.close()
 
 
-def test_what_a_process_loaded_is_not_searched_for_garbage_in_each_call() -> None:
+def test_loaded_objects_are_excluded_from_garbage_collection() -> None:
     processes = SubprocessPool(searched_for_garbage, (), 1, 60, 512 * MIB)
     try:
         assert processes.call() is False
@@ -78,7 +78,7 @@ def test_a_call_has_its_result_from_another_process_which_is_used_again(processe
     assert processes.call("pid") == pid
 
 
-def test_what_the_function_raises_arrives(processes: SubprocessPool) -> None:
+def test_the_functions_exception_reaches_the_caller(processes: SubprocessPool) -> None:
     with pytest.raises(UnreadableLog) as raised:
         processes.call("refuse")
     assert (raised.value.message, raised.value.detail) == ("it can't be read", {"where": "here"})
@@ -102,7 +102,7 @@ def test_a_call_that_does_not_come_back_fails_alone(
     assert processes.call("add", 2) == 3
 
 
-def test_one_that_was_killed_is_told_from_one_that_broke(processes: SubprocessPool) -> None:
+def test_a_killed_process_is_distinguished_from_one_that_crashed(processes: SubprocessPool) -> None:
     with pytest.raises(Killed):
         processes.call("die", signal.SIGKILL)
     with pytest.raises(CallFailed) as raised:
@@ -126,7 +126,7 @@ def test_a_process_that_died_between_two_calls_is_replaced(processes: Subprocess
     assert processes.call("pid") != pid
 
 
-def test_other_arguments_take_other_processes_and_no_call_is_lost(processes: SubprocessPool) -> None:
+def test_renewed_arguments_use_new_processes_and_lose_no_call(processes: SubprocessPool) -> None:
     pid = processes.call("pid")
     processes.renew((10,))
     assert processes.call("add", 2) == 12
@@ -139,7 +139,7 @@ def test_many_threads_share_the_processes(processes: SubprocessPool) -> None:
         assert list(pool.map(lambda number: processes.call("add", number), range(100))) == list(range(1, 101))
 
 
-def test_one_that_cannot_start_says_why() -> None:
+def test_a_process_that_cannot_start_says_why() -> None:
     processes = SubprocessPool(refuse_to_start, (), 1, 60, 512 * MIB)
     for _ in range(2):
         with pytest.raises(UnreadableLog, match="no knowledge"):
@@ -194,7 +194,7 @@ def stop_here() -> StopsItsReader:
     return StopsItsReader()
 
 
-def test_a_process_that_stops_before_it_took_its_arguments_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_hangs_before_reading_its_arguments_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torchtriage.queue.subprocess_calls._START", 2)
     processes = SubprocessPool(StopsItsReader(), (bytes(8 * MIB),), 1, 60, 512 * MIB)
     with pytest.raises(NotStarted):
@@ -217,14 +217,14 @@ def interrupted_here() -> InterruptsItsReader:
     return InterruptsItsReader()
 
 
-def test_ctrl_c_while_a_process_starts_is_left_to_the_service() -> None:
+def test_ctrl_c_during_a_start_is_handled_by_the_service() -> None:
     processes = SubprocessPool(InterruptsItsReader(), (), 1, 60, 512 * MIB)
     assert processes.call() == ""
     processes.close()
 
 
 @pytest.mark.parametrize("sent", ["b''", "struct.pack('!i', 1000) + b'cut short'"], ids=["nothing", "a part"])
-def test_a_process_whose_owner_dies_before_it_gave_all_arguments_ends_without_a_word(sent: str) -> None:
+def test_a_process_whose_owner_dies_while_sending_arguments_ends_silently(sent: str) -> None:
     program = (
         "import multiprocessing, os, struct\n"
         "from torchtriage.queue.subprocess_calls import _serve\n"
@@ -238,7 +238,7 @@ def test_a_process_whose_owner_dies_before_it_gave_all_arguments_ends_without_a_
 
 
 @pytest.mark.slow
-def test_a_call_alone_waits_for_the_others_and_they_for_it(processes: SubprocessPool) -> None:
+def test_a_call_alone_runs_beside_no_other(processes: SubprocessPool) -> None:
     with ThreadPoolExecutor(8) as pool:
         calls = [
             pool.submit(processes.call if number % 5 else processes.call_alone, "add", number) for number in range(60)

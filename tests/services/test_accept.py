@@ -31,13 +31,13 @@ def test_an_accepted_log_is_there_byte_for_byte(service: Service) -> None:
     assert b"".join(service.blobs.chunks(incident.log.sha256)) == OUT_OF_MEMORY
 
 
-def test_files_of_one_name_are_told_apart(service: Service) -> None:
+def test_files_with_the_same_name_get_different_names(service: Service) -> None:
     uploads = [upload(b"step %d\n" % number, name=name) for number, name in enumerate(["a", "a#2", "a", "a", "b"])]
     files = incidents.read_incident(service, accept(service, Job(), uploads).incident_id).log.files
     assert sorted(file.name for file in files) == ["a", "a#2", "a#3", "a#4", "b"]
 
 
-def test_the_same_again_is_the_same_however_it_is_packed(service: Service) -> None:
+def test_a_repeated_log_is_the_same_incident_in_any_packing(service: Service) -> None:
     first = accept(service, Job(job_id="1"), [upload(OUT_OF_MEMORY)])
     again = accept(service, Job(job_id="1", attempt=0), [upload(gzip.compress(OUT_OF_MEMORY))])
     other = accept(service, Job(job_id="1", attempt=1), [upload(OUT_OF_MEMORY)])
@@ -112,7 +112,7 @@ def test_an_acknowledged_log_is_never_lost_to_a_deletion(service: Service) -> No
     assert kept(service) == []
 
 
-def test_a_forgotten_incident_takes_its_log_along_unless_another_has_it(service: Service) -> None:
+def test_a_deleted_incidents_log_is_deleted_unless_another_incident_has_it(service: Service) -> None:
     one = accept(service, Job(job_id="1"), [upload(OUT_OF_MEMORY)]).incident_id
     two = accept(service, Job(job_id="2"), [upload(OUT_OF_MEMORY)]).incident_id
     incidents.forget_incident(service, one, "ann")
@@ -123,7 +123,7 @@ def test_a_forgotten_incident_takes_its_log_along_unless_another_has_it(service:
         incidents.forget_incident(service, two, "ann")
 
 
-def test_old_incidents_are_forgotten_as_the_settings_say(service: Service) -> None:
+def test_old_incidents_are_deleted_after_the_configured_days(service: Service) -> None:
     for number in range(3):
         accept(service, Job(job_id=str(number)), [upload(OUT_OF_MEMORY)])
     later = datetime.now(UTC) + timedelta(days=7, hours=9)
@@ -134,7 +134,7 @@ def test_old_incidents_are_forgotten_as_the_settings_say(service: Service) -> No
     assert kept(service) == []
 
 
-def test_secrets_in_what_is_said_about_a_job_are_not_kept(service: Service) -> None:
+def test_secrets_in_job_fields_are_not_stored(service: Service) -> None:
     secret = "hf_" + "a" * 34
     job = Job(
         job_id="7",
@@ -157,7 +157,7 @@ def test_secrets_in_what_is_said_about_a_job_are_not_kept(service: Service) -> N
     assert incidents.read_incident(service, kept_as_is.incident_id).job == plain
 
 
-def test_an_archive_with_a_binary_inside_is_taken_and_says_what_it_left_out(service: Service) -> None:
+def test_an_archive_with_a_binary_is_accepted_and_names_the_omitted_file(service: Service) -> None:
     bundle = tar({"model.bin": bytes(range(256)) * 1000, "rank1.log": OUT_OF_MEMORY})
     incident = accept(service, Job(), [Upload("run.tar", iter([bundle]))]).incident_id
     triage_incident(service, incident)
@@ -176,7 +176,7 @@ def test_an_archive_of_binaries_alone_is_refused(service: Service) -> None:
         accept(service, Job(), [Upload("run.tar", iter([bundle]))])
 
 
-def test_a_line_for_what_was_left_out_is_read_back() -> None:
+def test_the_line_for_an_omitted_file_is_read_back() -> None:
     assert reason_in(line_for("too large")) == "too large"
     for other in (
         b"",

@@ -100,7 +100,7 @@ def group_of(service: Service) -> str:
     return group.id
 
 
-def test_a_new_group_is_told_once_and_repeats_count_on_in_its_message(service: Service, slack: FakeSlack) -> None:
+def test_a_new_group_is_alerted_once_and_repeats_update_its_message(service: Service, slack: FakeSlack) -> None:
     failed(service, job_name="llama", user="ann")
     sent(service)
     (first,) = slack.messages
@@ -115,7 +115,7 @@ def test_a_new_group_is_told_once_and_repeats_count_on_in_its_message(service: S
     assert "job llama" in texts(first.payload)
 
 
-def test_healthy_runs_are_not_told_and_unexplained_ones_as_the_settings_say(
+def test_healthy_runs_are_not_alerted_and_unexplained_ones_only_if_configured(
     tmp_path: Path, database_url: str, slack: FakeSlack
 ) -> None:
     service = opened(settings(tmp_path, database_url, slack))
@@ -130,7 +130,7 @@ def test_healthy_runs_are_not_told_and_unexplained_ones_as_the_settings_say(
     close_service(service)
 
 
-def test_a_group_that_comes_back_is_told_in_its_thread(service: Service, slack: FakeSlack) -> None:
+def test_a_reopened_group_is_alerted_in_its_thread(service: Service, slack: FakeSlack) -> None:
     failed(service)
     sent(service)
     change_group(service, group_of(service), GroupChange(status=GroupStatus.RESOLVED), "ann")
@@ -144,7 +144,7 @@ def test_a_group_that_comes_back_is_told_in_its_thread(service: Service, slack: 
     assert "resolved" not in texts(first.payload)
 
 
-def test_each_threshold_is_told_once(tmp_path: Path, database_url: str, slack: FakeSlack) -> None:
+def test_each_threshold_is_alerted_once(tmp_path: Path, database_url: str, slack: FakeSlack) -> None:
     service = opened(settings(tmp_path, database_url, slack, alert_counts=(3, 4), alert_gpu_hours=(1000,)))
     for _ in range(6):
         failed(service)
@@ -162,7 +162,7 @@ def test_each_threshold_is_told_once(tmp_path: Path, database_url: str, slack: F
     close_service(service)
 
 
-def test_a_muted_or_ignored_group_only_counts_on(service: Service, slack: FakeSlack) -> None:
+def test_a_muted_or_ignored_group_only_counts(service: Service, slack: FakeSlack) -> None:
     failed(service)
     sent(service)
     group = group_of(service)
@@ -182,7 +182,7 @@ def test_a_muted_or_ignored_group_only_counts_on(service: Service, slack: FakeSl
     assert len(slack.messages) == 2
 
 
-def test_rules_say_where_it_goes(tmp_path: Path, database_url: str, slack: FakeSlack) -> None:
+def test_rules_select_the_channels(tmp_path: Path, database_url: str, slack: FakeSlack) -> None:
     routes = tmp_path / "routes.toml"
     rules = """
 [channels.vision]
@@ -216,7 +216,7 @@ to = ["slack"]
     close_service(service)
 
 
-def test_what_passes_is_tried_again_and_what_does_not_is_given_up(service: Service, slack: FakeSlack) -> None:
+def test_temporary_errors_are_retried_and_permanent_ones_given_up(service: Service, slack: FakeSlack) -> None:
     slack.limited, slack.wait = 1, 600
     failed(service)
     assert outbox.send_one(service)
@@ -245,7 +245,7 @@ def test_what_passes_is_tried_again_and_what_does_not_is_given_up(service: Servi
         outbox.send_again(service, broken.id, "ann")
 
 
-def test_what_never_works_is_given_up_after_days(service: Service, slack: FakeSlack) -> None:
+def test_an_item_that_never_succeeds_is_given_up_after_days(service: Service, slack: FakeSlack) -> None:
     failed(service)
     slack.broken = 10**6
     now, tries = datetime.now(UTC), 0
@@ -261,7 +261,7 @@ def test_what_never_works_is_given_up_after_days(service: Service, slack: FakeSl
 
 
 @pytest.mark.slow
-def test_nothing_is_lost_and_nothing_sent_twice_by_many(service: Service, slack: FakeSlack) -> None:
+def test_several_senders_lose_nothing_and_send_nothing_twice(service: Service, slack: FakeSlack) -> None:
     for number in range(20):
         failed(service, UNEXPLAINED.replace(b"frobnicator", b"part" + b"abcdefghijklmnopqrst"[number : number + 1] * 5))
     service.channels.senders["slack"].pace = 0.0
@@ -280,9 +280,7 @@ def test_nothing_is_lost_and_nothing_sent_twice_by_many(service: Service, slack:
 
 
 @pytest.mark.slow
-def test_what_a_killed_process_was_sending_is_sent_by_the_next(
-    tmp_path: Path, database_url: str, slack: FakeSlack
-) -> None:
+def test_an_item_of_a_killed_process_is_sent_by_another(tmp_path: Path, database_url: str, slack: FakeSlack) -> None:
     service = opened(settings(tmp_path, database_url, slack))
     failed(service)
     program = (
@@ -303,7 +301,7 @@ def test_what_a_killed_process_was_sending_is_sent_by_the_next(
     close_service(service)
 
 
-def test_who_comes_back_late_changes_nothing(service: Service, slack: FakeSlack) -> None:
+def test_a_sender_that_lost_its_lease_changes_nothing(service: Service, slack: FakeSlack) -> None:
     failed(service)
     now = datetime.now(UTC)
     late = outbox.claim(service, now)
@@ -313,7 +311,7 @@ def test_who_comes_back_late_changes_nothing(service: Service, slack: FakeSlack)
     assert states(service) == [("new", "sent")]
 
 
-def test_a_verdict_that_is_not_kept_is_not_told(service: Service, slack: FakeSlack) -> None:
+def test_a_verdict_that_is_not_stored_is_not_alerted(service: Service, slack: FakeSlack) -> None:
     incident = accept(service, Job(), [upload(OUT_OF_MEMORY)]).incident_id
     forget_incident(service, incident, "ann")
     triage_incident(service, incident)
@@ -324,7 +322,7 @@ def test_a_verdict_that_is_not_kept_is_not_told(service: Service, slack: FakeSla
     assert slack.messages == []
 
 
-def test_a_retriage_tells_nobody(service: Service, slack: FakeSlack) -> None:
+def test_a_retriage_alerts_nobody(service: Service, slack: FakeSlack) -> None:
     incident = failed(service)
     sent(service)
     with service.database.transaction() as session:
@@ -336,7 +334,7 @@ def test_a_retriage_tells_nobody(service: Service, slack: FakeSlack) -> None:
     assert sent(service) == 0
 
 
-def test_no_secret_of_a_log_goes_out(service: Service, slack: FakeSlack) -> None:
+def test_no_secret_of_a_log_is_sent(service: Service, slack: FakeSlack) -> None:
     secret = "hf_" + "a1B2" * 8
     log = UNEXPLAINED.replace(b"out of tune", f"out of tune {secret} password=hunter22hunter".encode())
     failed(service, log, user=f"ann {secret}", job_name=f"https://ann:{secret}@example.org")
@@ -347,7 +345,7 @@ def test_no_secret_of_a_log_goes_out(service: Service, slack: FakeSlack) -> None
     assert "hunter22" not in payload
 
 
-def test_old_ones_are_forgotten(service: Service, slack: FakeSlack) -> None:
+def test_old_items_are_deleted(service: Service, slack: FakeSlack) -> None:
     failed(service)
     sent(service)
     assert outbox.forget_sent(service) == 0
@@ -361,7 +359,7 @@ def test_a_test_message_says_whether_a_channel_works(service: Service, slack: Fa
         outbox.send_test(service, "nowhere", "ann")
 
 
-def test_without_channels_nothing_is_put_in(tmp_path: Path, database_url: str) -> None:
+def test_without_channels_the_outbox_stays_empty(tmp_path: Path, database_url: str) -> None:
     service = opened(Settings(data_dir=tmp_path, database_url=database_url, workers=0))
     failed(service)
     assert outbox.list_outbox(service).items == ()
@@ -371,7 +369,7 @@ def test_without_channels_nothing_is_put_in(tmp_path: Path, database_url: str) -
     close_service(service)
 
 
-def test_the_postman_sends_by_himself_and_stops(service: Service, slack: FakeSlack) -> None:
+def test_the_outbox_worker_sends_by_itself_and_stops(service: Service, slack: FakeSlack) -> None:
     outbox_worker = OutboxWorker(service, pause=0.05)
     outbox_worker.start()
     failed(service)
@@ -429,7 +427,7 @@ def wait_until(true: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-def test_receivers_that_hang_hold_up_no_other(
+def test_receivers_that_hang_block_no_other(
     tmp_path: Path, database_url: str, slack: FakeSlack, receivers: Receivers
 ) -> None:
     routes = receivers.routes(tmp_path, *(f"hang/{number}" for number in range(6)), "well")
@@ -445,7 +443,7 @@ def test_receivers_that_hang_hold_up_no_other(
     close_service(service)
 
 
-def test_work_without_a_lane_holds_up_no_other_kind(service: Service) -> None:
+def test_work_without_a_lane_blocks_no_other_kind(service: Service) -> None:
     with service.database.transaction() as session:
         for kind in (*[EXPLAIN] * 9, *[TAKE] * 9):
             put(session, Wanted(f"{kind} {next(_numbers)}", kind, "x"), datetime.now(UTC))
@@ -462,7 +460,7 @@ def test_work_without_a_lane_holds_up_no_other_kind(service: Service) -> None:
             go_on.set()
 
 
-def test_what_takes_longer_than_a_lease_is_left_to_who_does_it(
+def test_work_longer_than_a_lease_stays_with_its_process(
     tmp_path: Path, database_url: str, slack: FakeSlack, receivers: Receivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("torchtriage.services.outbox_worker._KEEP", timedelta(seconds=0.2))
@@ -536,7 +534,7 @@ def test_a_clock_that_goes_back_silences_no_channel(
     close_service(service)
 
 
-def test_what_fails_after_a_clock_went_back_waits_for_its_next_try(
+def test_an_item_that_fails_after_a_clock_went_back_waits_for_its_next_try(
     service: Service, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed(service)
@@ -551,7 +549,7 @@ def test_what_fails_after_a_clock_went_back_waits_for_its_next_try(
     assert not outbox.send_one(service, past)
 
 
-def test_what_it_is_about_stands_with_an_item(service: Service) -> None:
+def test_an_item_names_its_incident_and_group(service: Service) -> None:
     incident = failed(service)
     (item,) = outbox.list_outbox(service).items
     assert isinstance(item, OutboxItem)

@@ -41,7 +41,7 @@ def back_tested(jobs: BackTestJobs, service: Service, draft: Draft = SOUND) -> B
 
 
 @pytest.mark.slow
-def test_it_tells_what_a_draft_would_explain_and_changes_nothing(jobs: BackTestJobs, service: Service) -> None:
+def test_it_lists_what_a_draft_would_explain_and_changes_nothing(jobs: BackTestJobs, service: Service) -> None:
     first = triaged(service, UNKNOWN.encode(), "1")
     triaged(service, OUT_OF_MEMORY, "2")
     triaged(service, HEALTHY, "3")
@@ -53,7 +53,7 @@ def test_it_tells_what_a_draft_would_explain_and_changes_nothing(jobs: BackTestJ
     assert entries(service, first, second) == [None, None]
 
 
-def test_it_tells_what_others_would_lose_and_where_the_sign_is_not_the_cause(
+def test_it_lists_what_other_entries_would_lose_and_matches_that_are_not_the_cause(
     jobs: BackTestJobs, service: Service
 ) -> None:
     taken = triaged(service, OUT_OF_MEMORY, "1")
@@ -64,7 +64,7 @@ def test_it_tells_what_others_would_lose_and_where_the_sign_is_not_the_cause(
     assert told.takes == (ShownIn(taken, "explained", "cuda.oom", "forward"),) or told.beside == told.takes
 
 
-def test_it_tells_false_alarms_on_healthy_runs(jobs: BackTestJobs, service: Service) -> None:
+def test_it_lists_false_alarms_on_healthy_runs(jobs: BackTestJobs, service: Service) -> None:
     healthy = triaged(service, HEALTHY + b"note: shard cache is cold\nstep 3 loss 2.3\ntraining finished\n", "1")
     told = back_tested(jobs, service, dataclasses.replace(SOUND, sign="note: shard cache is cold", search_in="line"))
     assert [shown.incident_id for shown in (*told.alarms, *told.beside)] in ([healthy], [])
@@ -72,7 +72,7 @@ def test_it_tells_false_alarms_on_healthy_runs(jobs: BackTestJobs, service: Serv
     assert unhealthy != healthy
 
 
-def test_a_log_that_is_gone_is_counted_and_stops_nothing(jobs: BackTestJobs, service: Service) -> None:
+def test_a_missing_log_is_counted_and_does_not_stop_it(jobs: BackTestJobs, service: Service) -> None:
     gone, left = triaged(service, UNKNOWN.encode(), "1"), triaged(service, UNKNOWN.replace("3005", "7").encode(), "2")
     from torchtriage.services.incidents import read_incident
 
@@ -81,7 +81,7 @@ def test_a_log_that_is_gone_is_counted_and_stops_nothing(jobs: BackTestJobs, ser
     assert (told.failed, told.changed) == (1, (left,))
 
 
-def test_a_sign_that_cannot_be_looked_for_is_refused(jobs: BackTestJobs, service: Service) -> None:
+def test_an_invalid_sign_is_refused(jobs: BackTestJobs, service: Service) -> None:
     for sign in ("", "x(?=y)"):
         with pytest.raises(BadInput, match="fix the sign first"):
             back_tested(jobs, service, dataclasses.replace(SOUND, sign=sign, entry=f"a.b{len(sign)}"))
@@ -89,7 +89,7 @@ def test_a_sign_that_cannot_be_looked_for_is_refused(jobs: BackTestJobs, service
         jobs.start("77", "ann")
 
 
-def test_one_runs_at_a_time_and_one_whose_process_died_is_in_nobodys_way(jobs: BackTestJobs, service: Service) -> None:
+def test_one_runs_at_a_time_and_one_whose_process_died_does_not_block(jobs: BackTestJobs, service: Service) -> None:
     stored, _ = drafts.create_draft(service, SOUND, None, "ann")
     other, _ = drafts.create_draft(service, dataclasses.replace(SOUND, entry="ourdata.other"), None, "ann")
     running = BackTest(BackTestStage.RUNNING, "bob", 1, 5, 2)
@@ -127,7 +127,7 @@ def test_any_server_cancels_it(jobs: BackTestJobs, service: Service) -> None:
     assert jobs.progress(stored.id).stage is BackTestStage.CANCELLED
 
 
-def test_it_goes_with_its_draft(jobs: BackTestJobs, service: Service) -> None:
+def test_it_is_deleted_with_its_draft(jobs: BackTestJobs, service: Service) -> None:
     told = back_tested(jobs, service)
     assert told.stage is BackTestStage.DONE
     stored = drafts.list_drafts(service)[0]

@@ -132,9 +132,7 @@ def test_the_background_counts_and_applies_them(jobs: BackTestJobs, service: Ser
     assert (retriages.progress.changed, case_of(service, incident)) == (1, "frobnicator-lock")
 
 
-def test_an_answer_for_any_failure_of_the_entry_is_made_better_and_nothing_lost(
-    jobs: BackTestJobs, service: Service
-) -> None:
+def test_a_general_answer_is_refined(jobs: BackTestJobs, service: Service) -> None:
     incident = triaged(service, IN_SPOOL, "1")
     triaged(service, HEALTHY, "2")
     general = case_of(service, incident)
@@ -143,7 +141,7 @@ def test_an_answer_for_any_failure_of_the_entry_is_made_better_and_nothing_lost(
     assert tested.refines == (ShownIn(incident, "explained", ENTRY, general),)
 
 
-def test_a_tracked_case_counts_by_what_answers_today(service: Service) -> None:
+def test_a_tracked_case_is_compared_with_the_current_answer(service: Service) -> None:
     from torchtriage.services.draft_tracking import count_tracked
 
     stored, checked = drafts.create_draft(service, CASE, None, "ann")
@@ -219,7 +217,7 @@ def test_the_case_of_an_earlier_version_is_read_from_its_verdict(service: Servic
     assert (there.cases, there.only_answer) == (("", "exists-race"), True)
 
 
-def test_where_the_case_is_unknown_only_what_somebody_chose_gets_an_answer(service: Service) -> None:
+def test_if_the_case_is_unknown_only_chosen_incidents_get_an_answer(service: Service) -> None:
     incident = triaged(service, LOCKED, "1")
     as_stored_before(service, incident, without_answer)
     assert key_of(service, incident) == dataclasses.replace(key_of(service, incident), case=None)  # type: ignore[type-var]

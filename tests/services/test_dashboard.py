@@ -26,7 +26,7 @@ def week(first: int) -> Range:
     return Range(DAY + timedelta(days=first), DAY + timedelta(days=first + 6))
 
 
-def test_a_range_is_told_beside_as_many_days_before(service: Service) -> None:
+def test_a_range_is_compared_with_the_same_number_of_days_before(service: Service) -> None:
     for day in (0, 1, 9):
         given(service, "cuda.oom", day)
     given(service, "nccl.timeout", 8, hours=2.5)
@@ -38,13 +38,13 @@ def test_a_range_is_told_beside_as_many_days_before(service: Service) -> None:
     assert told.before.causes == {"cuda.oom": 2}
 
 
-def test_a_time_before_that_is_not_known_whole_is_not_compared(service: Service) -> None:
+def test_an_incomplete_earlier_range_is_not_compared(service: Service) -> None:
     given(service, "cuda.oom", 1)
     assert dashboard(service, week(7)).before is None
     assert dashboard(service, Range(date(2020, 1, 1), date(2020, 1, 2))).before is None
 
 
-def test_what_is_left_of_many_parts_is_not_the_greatest(service: Service) -> None:
+def test_others_is_not_the_largest_part(service: Service) -> None:
     areas = ("cuda", "nccl", "data", "env", "usage", "xid", "slurm", "storage", "process", "network", "ddp")
     for at, area in enumerate(areas):
         for number in range(3 if at == 0 else 2):
@@ -58,7 +58,7 @@ def test_what_is_left_of_many_parts_is_not_the_greatest(service: Service) -> Non
     assert "unknown" in sums
 
 
-def test_a_host_that_fails_unlikely_often_is_told(service: Service) -> None:
+def test_a_host_that_fails_more_than_chance_explains_is_listed(service: Service) -> None:
     for number in range(12):
         given(service, "cuda.oom", 0, "gpu-07", number)
     for number in range(20):
@@ -72,7 +72,7 @@ def test_a_host_that_fails_unlikely_often_is_told(service: Service) -> None:
     assert told.tables()["unlikely_hosts"][1][:4] == ["gpu-07", "blue", 12, 1.52]
 
 
-def test_hosts_that_fail_alike_are_none_of_them_told(service: Service) -> None:
+def test_hosts_that_fail_equally_often_are_not_listed(service: Service) -> None:
     for number in range(12):
         for _ in range(3):
             given(service, "cuda.oom", 0, f"gpu-{number}", _)

@@ -35,7 +35,7 @@ def filled(folder: Path, seed: int) -> list[Incident]:
         close_service(service)
 
 
-def test_every_incident_is_triaged_and_stands_in_the_month_before(tmp_path: Path) -> None:
+def test_every_incident_is_triaged_and_of_the_last_month(tmp_path: Path) -> None:
     incidents = filled(tmp_path, 1)
     assert len(incidents) == 30
     assert {incident.state for incident in incidents} == {State.TRIAGED}

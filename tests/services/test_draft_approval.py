@@ -44,7 +44,7 @@ def moved(service: Service, stored: StoredDraft, state: DraftState, by: str = "b
     return move_draft(service, stored.id, drafts.read_draft(service, stored.id).revision, state, by)
 
 
-def test_unexplained_approved_retriaged_taken_back_and_undone(service: Service) -> None:
+def test_a_draft_is_approved_retriaged_taken_back_and_undone(service: Service) -> None:
     before = triaged(service, UNKNOWN.encode(), "1")
     old, jobs = service.knowledge_version, BackTestJobs(service)
     stored = sound(service)
@@ -74,7 +74,7 @@ def test_unexplained_approved_retriaged_taken_back_and_undone(service: Service) 
     assert [change.action for change in told] == ["approve", "take back", "approve", "create"]
 
 
-def test_a_tracked_draft_counts_new_incidents_and_says_nothing(service: Service) -> None:
+def test_a_tracked_draft_counts_new_incidents_and_answers_none(service: Service) -> None:
     triaged(service, UNKNOWN.encode(), "1")
     stored = sound(service)
     tracked = moved(service, stored, DraftState.TRACKING, "ann")
@@ -93,7 +93,7 @@ def test_a_tracked_draft_counts_new_incidents_and_says_nothing(service: Service)
     assert moved(service, stored, DraftState.DRAFT).state is DraftState.DRAFT
 
 
-def test_with_accounts_somebody_else_approves(service: Service) -> None:
+def test_with_accounts_somebody_else_must_approve(service: Service) -> None:
     guarded = dataclasses.replace(service, settings=dataclasses.replace(service.settings, auth="tokens"))
     tokens.create(service.database, "ann", {Scope.WRITE, Scope.READ}, None, "root")
     stored = sound(service)
@@ -112,7 +112,7 @@ def test_with_accounts_somebody_else_approves(service: Service) -> None:
     assert moved(guarded, stored, DraftState.APPLIED, "ann").state is DraftState.APPLIED
 
 
-def test_a_draft_with_problems_or_another_revision_goes_nowhere(service: Service) -> None:
+def test_a_draft_with_problems_or_an_old_revision_is_refused(service: Service) -> None:
     stored, _ = drafts.create_draft(service, dataclasses.replace(SOUND, title_en=""), None, "ann")
     for state in (DraftState.TRACKING, DraftState.APPLIED):
         with pytest.raises(BadInput, match="fix the problems"):
@@ -144,7 +144,7 @@ def test_another_server_and_the_next_start_use_it_too(service: Service, settings
 
 
 @pytest.mark.slow
-def test_upkeep_adopts_what_another_server_approved_and_counts_what_is_tracked(
+def test_maintenance_adopts_drafts_approved_on_another_server_and_counts_tracked_ones(
     service: Service, settings: Settings
 ) -> None:
     other = open_service(settings, lambda *_: None, working=False)
@@ -174,7 +174,7 @@ def test_processes_that_run_have_the_new_knowledge_with_the_next_log(tmp_path: P
     close_service(service)
 
 
-def test_entries_that_do_not_load_any_more_stop_no_start(
+def test_entries_that_do_not_load_any_more_do_not_prevent_a_start(
     service: Service, settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     moved(service, sound(service), DraftState.APPLIED)
@@ -185,7 +185,7 @@ def test_entries_that_do_not_load_any_more_stop_no_start(
     close_service(later)
 
 
-def test_an_entry_that_cannot_come_into_use_is_not_said_to_be(service: Service, tmp_path: Path) -> None:
+def test_an_entry_that_cannot_be_used_is_not_shown_as_in_use(service: Service, tmp_path: Path) -> None:
     own = tmp_path / "own"
     (own / "a").mkdir(parents=True)
     (own / "a/b.yaml").write_text("id: [", encoding="utf-8")
@@ -199,7 +199,7 @@ def test_an_entry_that_cannot_come_into_use_is_not_said_to_be(service: Service, 
     Maintenance(broken).turn()  # goes on with all else
 
 
-def test_groups_of_the_failure_go_on_under_the_new_entry(service: Service) -> None:
+def test_groups_of_the_failure_continue_under_the_new_entry(service: Service) -> None:
     service.settled.set()
     before = triaged(service, UNKNOWN.encode(), "1")
     moved(service, sound(service), DraftState.APPLIED)

@@ -40,14 +40,14 @@ def test_an_example_holds_no_secret_of_the_log(service: Service) -> None:
     assert secret not in stored.draft.says_en
 
 
-def test_where_nothing_failed_there_is_nothing_to_draft(service: Service) -> None:
+def test_without_a_failure_there_is_nothing_to_draft(service: Service) -> None:
     with pytest.raises(BadInput, match="nothing failed"):
         drafts.propose(service, triaged(service, HEALTHY, "1"))
     with pytest.raises(NotFound):
         drafts.propose(service, "77")
 
 
-def test_a_draft_is_kept_whatever_is_wrong_with_it(service: Service) -> None:
+def test_a_draft_with_problems_is_stored(service: Service) -> None:
     incident = triaged(service, UNKNOWN.encode(), "1")
     stored, checked = drafts.create_draft(service, BARE, incident, "ann")
     assert not checked.sound
@@ -63,7 +63,7 @@ def test_a_draft_is_kept_whatever_is_wrong_with_it(service: Service) -> None:
     assert drafts.read_draft(service, stored.id).incident is None
 
 
-def test_the_second_of_two_editors_is_told_and_overwrites_nothing(service: Service) -> None:
+def test_the_second_of_two_editors_gets_an_error_and_overwrites_nothing(service: Service) -> None:
     stored, _ = drafts.create_draft(service, BARE, None, "ann")
     drafts.change_draft(service, stored.id, 1, dataclasses.replace(BARE, title_en="Bob's"), "bob")
     with pytest.raises(EditedMeanwhile, match="bob has changed") as told:
@@ -91,7 +91,7 @@ def test_an_id_belongs_to_one_draft_and_to_no_entry(service: Service) -> None:
     assert ("entry", "an entry with this id exists already") in [(p.field, p.message) for p in shipped.problems]
 
 
-def test_every_change_is_in_the_audit_log_with_what_it_was(service: Service) -> None:
+def test_every_change_is_in_the_audit_log_with_the_old_value(service: Service) -> None:
     stored, _ = drafts.create_draft(service, BARE, None, "ann")
     drafts.change_draft(service, stored.id, 1, SOUND, "bob")
     drafts.remove_draft(service, stored.id, 2, "cy")
@@ -103,7 +103,7 @@ def test_every_change_is_in_the_audit_log_with_what_it_was(service: Service) -> 
         drafts.read_draft(service, stored.id)
 
 
-def test_a_text_without_end_is_refused(service: Service) -> None:
+def test_a_text_that_is_too_long_is_refused(service: Service) -> None:
     with pytest.raises(BadInput, match="more than 20000"):
         drafts.create_draft(service, dataclasses.replace(BARE, says_en="x" * 20_001), None, "ann")
 

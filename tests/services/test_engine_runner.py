@@ -82,7 +82,7 @@ def test_all_processes_have_the_knowledge_that_the_service_began_with(tmp_path: 
 
 
 @pytest.mark.slow
-def test_folders_that_cannot_be_loaded_are_told_until_they_can(
+def test_folders_that_cannot_be_loaded_are_reported_until_they_can(
     tmp_path: Path, overlay: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     from fastapi.testclient import TestClient  # here, as each process of the others imports this file
@@ -116,7 +116,7 @@ def test_folders_that_cannot_be_loaded_are_told_until_they_can(
         assert caplog.messages[1:] == ["the knowledge folders load again"]
 
 
-def test_a_service_does_not_start_on_knowledge_that_is_broken(tmp_path: Path, overlay: Path) -> None:
+def test_a_service_does_not_start_with_broken_knowledge(tmp_path: Path, overlay: Path) -> None:
     (overlay / "custom" / "broken.yaml").write_text(BROKEN)
     with pytest.raises(KnowledgeError, match=r"custom/broken\.yaml:3: "), opened(tmp_path, overlay):
         pass
@@ -158,7 +158,7 @@ def test_a_triage_that_is_killed_is_tried_once_more_while_no_other_runs(calling:
 
 
 @pytest.mark.slow
-def test_a_triage_that_is_killed_alone_too_fails_and_says_so(calling: Callable[[str, int], Any]) -> None:
+def test_a_triage_that_is_killed_again_when_alone_fails_with_a_reason(calling: Callable[[str, int], Any]) -> None:
     with pytest.raises(CallFailed, match="was killed by SIGKILL, and once more when it ran alone"):
         calling("large", 2)
     assert calling("small", 0) == 0
@@ -178,7 +178,7 @@ def killed_once(settings: Settings, knowledge: KnowledgeBase) -> Callable[..., A
 
 
 @pytest.mark.slow
-def test_an_incident_survives_that_its_triage_is_killed(tmp_path: Path, overlay: Path) -> None:
+def test_an_incident_survives_the_kill_of_its_triage(tmp_path: Path, overlay: Path) -> None:
     with opened(tmp_path, overlay, workers=0) as service:
         settings = replace(service.settings, workers=2)
         with closing(InProcesses(settings, service.knowledge, killed_once)) as triager:
@@ -197,7 +197,7 @@ def without_room(settings: Settings, knowledge: KnowledgeBase) -> Callable[..., 
 
 
 @pytest.mark.slow
-def test_an_incident_waits_where_no_process_comes_up(tmp_path: Path, overlay: Path) -> None:
+def test_an_incident_waits_if_no_process_starts(tmp_path: Path, overlay: Path) -> None:
     with opened(tmp_path, overlay, workers=0) as service:
         settings = replace(service.settings, workers=1)
         incident_id = accept(service, Job(), [upload(OUT_OF_MEMORY)]).incident_id

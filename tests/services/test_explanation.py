@@ -69,7 +69,7 @@ def test_nothing_is_sent_unasked(service: Service, fake: Model) -> None:
     assert explanation_of(service, incident.id) == ExplanationState()
 
 
-def test_it_gets_the_brief_without_secrets_and_its_claim_stands(service: Service, fake: Model) -> None:
+def test_it_gets_the_brief_without_secrets_and_its_true_claim_is_kept(service: Service, fake: Model) -> None:
     fake.says = honest
     incident = triaged(service)
     said = asked(service, incident).said
@@ -86,7 +86,7 @@ def test_it_gets_the_brief_without_secrets_and_its_claim_stands(service: Service
     assert read_incident(service, incident.id).verdict == incident.verdict
 
 
-def test_a_lie_is_kept_as_struck_out(service: Service, fake: Model) -> None:
+def test_a_false_claim_is_kept_and_marked_as_refuted(service: Service, fake: Model) -> None:
     fake.says = lambda _: claims(
         {"says": "The disk is full.", "line": 2, "quote": "No space left on device"},
         {"says": "Line 900 says so.", "line": 900, "quote": "No space left on device"},
@@ -96,7 +96,7 @@ def test_a_lie_is_kept_as_struck_out(service: Service, fake: Model) -> None:
     assert [claim.stands for claim in said.claims] == [False, False]
 
 
-def test_a_log_that_gives_orders_is_data_and_cannot_make_a_claim_stand(service: Service, fake: Model) -> None:
+def test_instructions_in_a_log_cannot_confirm_a_claim(service: Service, fake: Model) -> None:
     fake.says = lambda brief: claims({"says": "The disk is full.", "line": 6, "quote": "the disk is full"})
     said = asked(service, triaged(service)).said
     assert said is not None
@@ -118,7 +118,7 @@ def test_a_log_that_gives_orders_is_data_and_cannot_make_a_claim_stand(service: 
         (200, None, '{"claims": []}', "makes no claim"),
     ],
 )
-def test_what_is_no_answer_is_told(
+def test_an_invalid_answer_is_reported(
     service: Service, fake: Model, status: int, body: bytes | None, says: str, problem: str
 ) -> None:
     fake.status, fake.body, fake.says = status, body, lambda _: says
@@ -134,7 +134,7 @@ def test_one_that_is_too_slow_is_given_up_after_a_second(service: Service, fake:
     assert "timed out" in (state.problem or "")
 
 
-def test_it_is_asked_once_while_somebody_waits_and_again_later(service: Service, fake: Model) -> None:
+def test_it_is_asked_once_while_a_question_waits_and_again_later(service: Service, fake: Model) -> None:
     fake.says = honest
     incident = triaged(service)
     put_question(service, incident.id, "en", "ann")
@@ -145,7 +145,7 @@ def test_it_is_asked_once_while_somebody_waits_and_again_later(service: Service,
     assert len(fake.asked) == 2
 
 
-def test_who_asks_about_nothing_is_refused(service: Service, tmp_path: Path, fake: Model) -> None:
+def test_a_question_about_an_unknown_incident_is_refused(service: Service, tmp_path: Path, fake: Model) -> None:
     with pytest.raises(NotFound):
         put_question(service, "77", "en", "ann")
     waiting = accept(service, Job(), [upload(OUT_OF_MEMORY)]).incident_id
@@ -161,7 +161,7 @@ def test_it_is_off_by_default(tmp_path: Path) -> None:
     close_service(service)
 
 
-def test_what_it_said_goes_with_the_incident(service: Service, fake: Model) -> None:
+def test_its_answer_is_deleted_with_the_incident(service: Service, fake: Model) -> None:
     fake.says = honest
     incident = triaged(service)
     assert asked(service, incident).said is not None

@@ -28,7 +28,7 @@ def sent(service: Service) -> None:
             return
 
 
-def test_an_alert_lives_as_its_group_does(tmp_path: Path, database_url: str) -> None:
+def test_an_alert_fires_as_long_as_its_group_is_open(tmp_path: Path, database_url: str) -> None:
     with fake() as running:
         settings = Settings(data_dir=tmp_path, database_url=database_url, workers=0, alertmanager_url=running.url, allow_private_calls=True)  # fmt: skip
         service = open_service(settings, lambda *_: None, working=False)
@@ -59,7 +59,7 @@ def test_an_alert_lives_as_its_group_does(tmp_path: Path, database_url: str) -> 
         close_service(service)
 
 
-def test_an_alertmanager_that_is_away_stops_nothing(tmp_path: Path, database_url: str) -> None:
+def test_an_unreachable_alertmanager_does_not_stop_the_others(tmp_path: Path, database_url: str) -> None:
     with fake() as running:
         settings = Settings(data_dir=tmp_path, database_url=database_url, workers=0, alertmanager_url=running.url, allow_private_calls=True)  # fmt: skip
         service = open_service(settings, lambda *_: None, working=False)

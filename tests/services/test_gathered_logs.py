@@ -60,7 +60,7 @@ def log_of(service: Service, incident: Incident) -> dict[str, list[str]]:
     return {file.name: [line.text for line in read_log(service, incident, 1, 2000, file.name)[1]] for file in files}
 
 
-def test_a_silent_job_is_one_provisional_incident_and_then_one_for_good(service: Service) -> None:
+def test_a_silent_job_is_one_provisional_incident_and_then_a_final_one(service: Service) -> None:
     for rank in (0, 3):
         taken(service, resource(pod(rank), record("step 40 loss 2.35", 1), record("step 41 loss 2.31", 2)))
     taken(service, resource(pod(3), *(record(line, 3) for line in OUT_OF_MEMORY)), seconds=5)
@@ -89,7 +89,7 @@ def test_a_silent_job_is_one_provisional_incident_and_then_one_for_good(service:
     assert len(list_incidents(service, IncidentFilter()).items) == 1
 
 
-def test_a_job_that_says_that_it_ended_is_an_incident_at_once(service: Service) -> None:
+def test_a_job_that_reports_its_end_is_an_incident_at_once(service: Service) -> None:
     taken(service, resource(pod(0, **{"enduser.id": "ann"}), *map(record, OUT_OF_MEMORY)))
     taken(service, resource(pod(1), record("exited", 9, torchtriage__job__exit_code="1")))
     (incident,) = due(service, 0)
@@ -123,7 +123,7 @@ def test_host_and_rank_are_those_of_the_attributes(service: Service) -> None:
     assert list(log_of(service, incident)) == ["llama-worker-3/rank11.log"]
 
 
-def test_somebody_can_ask_for_it(service: Service) -> None:
+def test_a_person_can_end_the_gathering(service: Service) -> None:
     taken(service, resource(pod(0), *map(record, OUT_OF_MEMORY)))
     (job,) = list_gathered(service)
     assert (job.lines, job.since, job.dropped) == (5, NOW, 0)
@@ -156,7 +156,7 @@ def test_a_long_log_keeps_its_beginning_and_its_end(service: Service) -> None:
     assert kept[-20:] == list(range(80, 100))
 
 
-def test_too_much_of_all_jobs_is_refused_whole(service: Service) -> None:
+def test_a_request_over_the_total_limit_is_refused_completely(service: Service) -> None:
     for at in range(5):
         taken(service, resource(pod(0, f"job{at}"), record("x" * 3900, at)))
     with pytest.raises(TooMuchGathered) as refused:
@@ -176,7 +176,7 @@ def test_no_secret_is_kept(service: Service, tmp_path: Path) -> None:
         assert secret not in b"".join(gathered_logs.content(session, job.id, names[0], newest)).decode()
 
 
-def test_what_comes_while_it_is_reported_begins_a_new_log(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_that_arrive_during_the_report_begin_a_new_log(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     taken(service, resource(pod(0), *map(record, OUT_OF_MEMORY)))
 
     def meanwhile(*given: Any) -> Any:
@@ -205,7 +205,7 @@ def test_only_what_can_never_be_an_incident_is_dropped(
     assert bool(list_gathered(service)) is kept
 
 
-def test_each_record_is_told_by_its_own_attributes_first(service: Service) -> None:
+def test_a_records_own_attributes_come_before_the_resources(service: Service) -> None:
     told = [
         resource({"host.name": "gpu-021"}, record("a", 0, slurm__job__id="4711", rank={"intValue": "3"})),
         resource({"host.name": "gpu-021"}, record("nobody's")),

@@ -31,7 +31,7 @@ def group_of(service: Service, incident: str) -> str:
     return found.id
 
 
-def test_a_bad_image_stands_out_and_what_all_runs_have_does_not(service: Service) -> None:
+def test_a_bad_image_is_highlighted_and_a_property_of_all_runs_is_not(service: Service) -> None:
     bad = [given(service, OUT_OF_MEMORY, job_id=f"b{at}", user=f"u{at % 3}", image="night:7", queue="batch")
            for at in range(6)]  # fmt: skip
     for at in range(24):
@@ -47,7 +47,7 @@ def test_a_bad_image_stands_out_and_what_all_runs_have_does_not(service: Service
     assert found.values["queue"] == ("batch",)
 
 
-def test_two_of_three_runs_are_not_shouted_about(service: Service) -> None:
+def test_two_of_three_runs_are_too_few_to_highlight(service: Service) -> None:
     few = [given(service, OUT_OF_MEMORY, job_id=f"b{at}", image="night:7" if at else "old") for at in range(3)]
     for at in range(20):
         given(service, WIDGET, job_id=f"w{at}", image="night:6")
@@ -57,7 +57,7 @@ def test_two_of_three_runs_are_not_shouted_about(service: Service) -> None:
     assert found.standing_out == []
 
 
-def test_versions_that_logs_tell_are_compared(service: Service) -> None:
+def test_versions_in_logs_are_compared(service: Service) -> None:
     first = given(service, OUT_OF_MEMORY.replace(b"step 1", b"torch 2.7.1\nstep 1"), job_id="1")
     given(service, WIDGET, job_id="2")
     known = read_incident(service, first).verdict
@@ -67,7 +67,7 @@ def test_versions_that_logs_tell_are_compared(service: Service) -> None:
     assert [(share.value, share.everywhere, share.all_known) for share in parts["torch"]] == [("2.7.1", 1, 2)]
 
 
-def test_the_next_attempt_is_the_one_after_in_number_else_in_time(service: Service) -> None:
+def test_the_next_attempt_is_found_by_number_or_else_by_time(service: Service) -> None:
     first = given(service, OUT_OF_MEMORY, job_id="1", cluster="blue", attempt=0)
     given(service, OUT_OF_MEMORY + b"other node\n", job_id="1", cluster="blue", attempt=0)  # another node, no retry
     again = given(service, OUT_OF_MEMORY + b"again\n", job_id="1", cluster="blue", attempt=1)
@@ -85,7 +85,7 @@ def test_the_next_attempt_is_the_one_after_in_number_else_in_time(service: Servi
     assert found[alone] == ("unknown", None)
 
 
-def test_a_group_without_incidents_is_made_of_nothing(service: Service) -> None:
+def test_a_group_without_incidents_has_no_composition(service: Service) -> None:
     found = composition(service, "77")
     assert (found.runs, found.all_runs, found.parts) == (0, 0, {})
     assert later_attempts(service, "77") == []

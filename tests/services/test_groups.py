@@ -30,7 +30,7 @@ def test_notes_are_those_of_the_groups_other_incidents(service: Service) -> None
     assert beside(service, other) == beside(service, triaged(service, HEALTHY, "5")) == []
 
 
-def test_only_the_latest_incidents_are_looked_through(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_latest_incidents_are_read(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second, third = (triaged(service, OUT_OF_MEMORY, job) for job in "123")
     for incident_id in (first, second):
         give_feedback(service, incident_id, Feedback("right", "ann", datetime.now(UTC), None, "a note"))

@@ -83,7 +83,7 @@ def test_a_query_in_grafana_has_the_time_of_the_run(tmp_path: Path, verdict: Ver
     assert links_of(templates(tmp_path), incident(verdict, queue="a/b"), "en")[2].url.endswith("/queues/a%2Fb")
 
 
-def test_what_the_sender_says_of_the_time_goes_first(tmp_path: Path, verdict: Verdict) -> None:
+def test_the_senders_times_come_before_the_logs(tmp_path: Path, verdict: Verdict) -> None:
     job = {"started_at": "2026-05-01T06:00:00+00:00", "ended_at": "2026-05-01T08:00:00Z"}
     portal = links_of(templates(tmp_path), incident(verdict, **job), "en")[1]
     asked = parse_qs(urlsplit(portal.url).query)
@@ -98,7 +98,7 @@ def test_without_a_verdict_the_time_is_before_it_was_received(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ['x"} or {a="', "a\nb", "", "x" * 300, "`", "a\\", "{", "$host"])
-def test_what_could_change_a_query_fills_no_place(tmp_path: Path, name: str) -> None:
+def test_a_value_that_could_change_a_query_fills_no_slot(tmp_path: Path, name: str) -> None:
     assert links_of(templates(tmp_path), incident(None, cluster=name), "en") == ()
 
 
@@ -129,7 +129,7 @@ def test_only_pages_of_the_web_are_links(verdict: Verdict, page: str) -> None:
         ("[[links]", "TRIAGE_LINKS_FILE: "),
     ],
 )
-def test_a_mistake_is_said_in_one_line(tmp_path: Path, text: str, problem: str) -> None:
+def test_a_mistake_is_reported_in_one_line(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(SettingError) as raised:
         templates(tmp_path, text)
     assert raised.value.message.startswith("TRIAGE_LINKS_FILE: ")
@@ -137,7 +137,7 @@ def test_a_mistake_is_said_in_one_line(tmp_path: Path, text: str, problem: str) 
     assert "\n" not in raised.value.message
 
 
-def test_a_file_that_is_not_there_stops_the_start(tmp_path: Path) -> None:
+def test_a_missing_file_prevents_the_start(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"TRIAGE_LINKS_FILE: .*can't be read"):
         link_templates(tmp_path / "none.toml")
     assert link_templates(None) == LinkTemplates()

@@ -83,7 +83,7 @@ def only(github: FakeGitHub) -> Issue:
     return issue
 
 
-def test_a_new_group_gets_an_issue_that_lives_as_the_group_does(service: Service, github: FakeGitHub) -> None:
+def test_a_new_group_gets_an_issue_that_follows_its_status(service: Service, github: FakeGitHub) -> None:
     failed(service)
     assert sent(service) == [("new", None)]
     group = group_of(service)
@@ -103,7 +103,7 @@ def test_a_new_group_gets_an_issue_that_lives_as_the_group_does(service: Service
     assert "Regressed after it was resolved" in only(github).comments[0]
 
 
-def test_a_process_that_dies_behind_the_call_makes_no_second_issue(service: Service, github: FakeGitHub) -> None:
+def test_a_process_that_dies_after_the_call_makes_no_second_issue(service: Service, github: FakeGitHub) -> None:
     failed(service)
     item = outbox.claim(service, datetime.now(UTC) + timedelta(seconds=1))
     assert item is not None
@@ -139,7 +139,7 @@ def test_without_rules_nobody_gets_an_issue_unasked(tmp_path: Path, database_url
     close_service(service)
 
 
-def test_the_issue_of_a_merged_group_follows_the_group_that_it_is_part_of(service: Service, github: FakeGitHub) -> None:
+def test_the_issue_of_a_merged_group_follows_the_target_group(service: Service, github: FakeGitHub) -> None:
     failed(service)
     failed(service, OTHER)
     sent(service)
@@ -153,7 +153,7 @@ def test_the_issue_of_a_merged_group_follows_the_group_that_it_is_part_of(servic
     assert [issue.closed for issue in github.issues.values()] == [False, False]
 
 
-def test_a_refusal_stands_on_the_page_with_the_button(tmp_path: Path, database_url: str, github: FakeGitHub) -> None:
+def test_a_refusal_is_shown_beside_the_button(tmp_path: Path, database_url: str, github: FakeGitHub) -> None:
     wrong = dataclasses.replace(settings(tmp_path, database_url, github), github_token="old")
     with TestClient(create_app(wrong)) as client:
         service: Service = client.app.state.service  # type: ignore[attr-defined]

@@ -33,7 +33,7 @@ def line_of(words: str) -> int:
     return next(number for number, line in enumerate(LINES, 1) if words in line)
 
 
-def test_words_are_found_from_either_side(service: Service, kept: tuple[Incident, StoredFile]) -> None:
+def test_words_are_found_forward_and_backward(service: Service, kept: tuple[Incident, StoredFile]) -> None:
     wanted, place = LineQuery("STEP 17"), line_of("step 17")
     assert find(service, *kept, wanted, 1).line == place
     assert find(service, *kept, wanted, place).line == place
@@ -49,7 +49,7 @@ def test_an_error_and_one_rank_are_found(service: Service, kept: tuple[Incident,
     assert find(service, *kept, LineQuery("step", rank=2), 10).line == 12
 
 
-def test_a_look_ends_in_time_and_says_how_far_it_came(
+def test_a_search_ends_in_time_and_says_where_it_stopped(
     service: Service, kept: tuple[Incident, StoredFile], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_search, "SECONDS", -1.0)
@@ -62,7 +62,7 @@ def test_a_look_ends_in_time_and_says_how_far_it_came(
 
 
 @pytest.mark.parametrize("back", [False, True])
-def test_a_ranks_lines_come_in_pieces_and_none_is_lost(
+def test_a_ranks_lines_come_in_parts_and_none_is_lost(
     service: Service, kept: tuple[Incident, StoredFile], monkeypatch: pytest.MonkeyPatch, back: bool
 ) -> None:
     told: list[int] = []
@@ -75,7 +75,7 @@ def test_a_ranks_lines_come_in_pieces_and_none_is_lost(
     assert told == (expected[::-1] if back else expected)
 
 
-def test_frames_without_what_is_sought_are_not_read(
+def test_frames_without_matches_are_not_read(
     service: Service, kept: tuple[Incident, StoredFile], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
@@ -95,9 +95,7 @@ def test_frames_without_what_is_sought_are_not_read(
     assert read == []
 
 
-def test_logs_stored_before_there_were_landmarks_are_read_whole(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_logs_stored_without_features_are_read_completely(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zstd_frames, "FRAME", 64)
     monkeypatch.setattr(BlobWriter, "_mark", lambda writer, data: None)
     taken = accept(service, Job(), [upload(("\n".join(LINES) + "\n").encode())])

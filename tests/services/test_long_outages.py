@@ -81,7 +81,7 @@ def test_after_an_outage_of_any_length_all_that_was_acknowledged_is_triaged(prog
             one.result()
 
 
-def test_connections_that_break_again_and_again_leave_no_incident_behind(programs: Path, tmp_path: Path) -> None:
+def test_connections_that_break_repeatedly_leave_no_incident_waiting(programs: Path, tmp_path: Path) -> None:
     dice = random.Random(1)
     with whole(programs, tmp_path / "data") as (server, url, serving), ExitStack() as senders:
         each = [senders.enter_context(Sender(serving, 0.01, name)) for name in "abcd"]
@@ -101,7 +101,7 @@ def test_connections_that_break_again_and_again_leave_no_incident_behind(program
         assert set(states(url)) >= accepted
 
 
-def test_a_database_that_stands_still_keeps_nobody_from_ending(programs: Path, tmp_path: Path) -> None:
+def test_a_database_that_hangs_prevents_no_process_from_ending(programs: Path, tmp_path: Path) -> None:
     with whole(programs, tmp_path / "data") as (server, _, serving), Sender(serving, 0.02) as sender:
         sender.more(30)
         with server.suspended():

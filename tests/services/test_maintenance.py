@@ -17,7 +17,7 @@ from torchtriage.settings import Settings
 from torchtriage.storage import triage_claims
 
 
-def test_the_database_comes_to_know_how_its_tables_are_filled(service: Service) -> None:
+def test_the_planner_statistics_are_refreshed(service: Service) -> None:
     triage_incident(service, accept(service, Job(), [upload(OUT_OF_MEMORY)]).incident_id)
     known = (
         "SELECT count(*) FROM sqlite_stat1 WHERE tbl = 'incidents'"
@@ -29,7 +29,7 @@ def test_the_database_comes_to_know_how_its_tables_are_filled(service: Service) 
         assert session.execute(text(known)).scalar_one() > 5
 
 
-def test_an_incident_in_triaging_that_nobody_has_in_hand_is_triaged(tmp_path: Path) -> None:
+def test_an_incident_in_triaging_without_a_process_is_triaged(tmp_path: Path) -> None:
     """As where the database was away when its verdict was to be kept."""
     settings = Settings(data_dir=tmp_path, workers=0)
     lost = open_service(settings, lambda *_: None, working=False)

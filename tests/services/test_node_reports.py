@@ -84,13 +84,13 @@ def test_a_report_that_is_sent_again_changes_nothing(service: Service) -> None:
         assert (again.incident_id, again.new, again.incident.job.reported_nodes) == (first.id, False, 2)
 
 
-def test_files_of_one_name_are_told_apart(service: Service) -> None:
+def test_files_with_the_same_name_get_different_names(service: Service) -> None:
     reported(service, 0, PEER)
     files = reported(service, 1, OUT_OF_MEMORY).log.files
     assert [file.name for file in files] == [files[0].name, f"node-1/{files[0].name}"]
 
 
-def test_nodes_that_report_in_one_moment_find_each_other(service: Service) -> None:
+def test_nodes_that_report_at_the_same_moment_are_one_incident(service: Service) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(
             pool.map(lambda rank: accept(service, job(rank, nodes=8), [upload(PEER + b"%d\n" % rank)]), range(8))
@@ -138,7 +138,7 @@ def test_it_can_be_turned_off(service: Service) -> None:
     assert reported(alone, 0, PEER).id != reported(alone, 1, OUT_OF_MEMORY).id
 
 
-def test_hosts_tell_nodes_apart_that_have_no_number(service: Service) -> None:
+def test_nodes_without_a_rank_are_distinguished_by_host(service: Service) -> None:
     first = reported(service, 0, PEER, node_rank=None)
     assert reported(service, 1, OUT_OF_MEMORY, node_rank=None).id == first.id
 
@@ -154,7 +154,7 @@ def test_each_node_replaces_its_own_provisional_report(service: Service) -> None
     assert last.job.gpus == 16
 
 
-def test_a_verdict_that_a_report_overtook_is_made_anew(service: Service) -> None:
+def test_a_verdict_older_than_the_last_report_is_made_again(service: Service) -> None:
     """The other node reports while the first one's log is triaged; the queue has the incident once more then."""
     first = accept(service, job(0), [upload(PEER)]).incident_id
     engine, came = service.triager, list[str]()
@@ -173,7 +173,7 @@ def test_a_verdict_that_a_report_overtook_is_made_anew(service: Service) -> None
     assert read_incident(service, first).entry == "cuda.oom"
 
 
-def test_one_alert_tells_the_cause_that_the_second_node_knew(service: Service, slack: FakeSlack) -> None:
+def test_one_alert_has_the_cause_that_the_second_node_reported(service: Service, slack: FakeSlack) -> None:
     reported(service, 0, PEER)
     send_all(service, 5)
     assert not slack.messages  # the other node may know more
@@ -185,7 +185,7 @@ def test_one_alert_tells_the_cause_that_the_second_node_knew(service: Service, s
     assert len(slack.messages) == 1
 
 
-def test_people_are_told_after_a_while_if_a_node_never_reports(service: Service, slack: FakeSlack) -> None:
+def test_people_are_alerted_after_a_while_if_a_node_never_reports(service: Service, slack: FakeSlack) -> None:
     reported(service, 0, PEER)
     send_all(service, NODES + 5)
     assert len(slack.messages) == 1
@@ -195,7 +195,7 @@ def test_people_are_told_after_a_while_if_a_node_never_reports(service: Service,
     assert "memory" in texts(message.payload)
 
 
-def test_no_alert_is_left_of_what_turned_out_to_be_known(service: Service, slack: FakeSlack) -> None:
+def test_no_alert_remains_about_a_group_that_proved_to_be_known(service: Service, slack: FakeSlack) -> None:
     reported(service, 0, OUT_OF_MEMORY, job_id="4700", nodes=None)
     send_all(service, 5)
     assert len(slack.messages) == 1

@@ -60,7 +60,7 @@ def test_each_failed_run_is_one_record_and_a_healthy_one_none(sending: Service, 
     assert "2.00 GiB" in records[0]["body"]
 
 
-def test_a_run_that_had_not_ended_is_told_of_again_when_it_has(sending: Service, endpoint: FakeEndpoint) -> None:
+def test_a_provisional_run_is_sent_again_when_it_has_ended(sending: Service, endpoint: FakeEndpoint) -> None:
     for provisional in (True, False):
         triaged(sending, OUT_OF_MEMORY, Job(job_id="1", provisional=provisional))
         deliver(sending)
@@ -76,7 +76,7 @@ def test_no_secret_of_a_log_is_in_a_record(sending: Service, endpoint: FakeEndpo
     assert token not in str(request)
 
 
-def test_a_record_waits_while_the_endpoint_is_away(sending: Service, endpoint: FakeEndpoint) -> None:
+def test_a_record_waits_while_the_endpoint_is_unreachable(sending: Service, endpoint: FakeEndpoint) -> None:
     endpoint.refusals = [Told(b"", 503, {"Retry-After": "30"})]
     triaged(sending, OUT_OF_MEMORY, Job(job_id="1"))
     assert outbox.send_one(sending)
@@ -86,7 +86,7 @@ def test_a_record_waits_while_the_endpoint_is_away(sending: Service, endpoint: F
     assert len(endpoint.records()) == 1
 
 
-def test_maintenance_sends_the_sums_by_the_names_of_metrics(sending: Service, endpoint: FakeEndpoint) -> None:
+def test_maintenance_sends_sums_with_the_names_of_the_metrics(sending: Service, endpoint: FakeEndpoint) -> None:
     hours = Job(job_id="1", gpus=8, started_at="2026-05-01T00:00:00Z", ended_at="2026-05-01T02:00:00Z")
     triaged(sending, OUT_OF_MEMORY, replace(hours, provisional=True))
     triaged(sending, OUT_OF_MEMORY, replace(hours, provisional=False))
@@ -112,7 +112,7 @@ def test_sums_wait_as_long_as_the_endpoint_says(sending: Service, endpoint: Fake
 
 
 @pytest.mark.parametrize("other", [{"otlp_metrics": False}, {"otlp_endpoint": ""}])
-def test_no_sums_are_sent_where_nobody_wants_them(tmp_path: Path, endpoint: FakeEndpoint, other: dict[str, object]) -> None:  # fmt: skip
+def test_no_sums_are_sent_unless_configured(tmp_path: Path, endpoint: FakeEndpoint, other: dict[str, object]) -> None:  # fmt: skip
     wanted = {"otlp_endpoint": endpoint.url, **other}
     service = open_service(Settings(data_dir=tmp_path, workers=0, allow_private_calls=True, **wanted), lambda *_: None, working=False)  # type: ignore[arg-type]  # fmt: skip
     OtlpMetrics(service).send()

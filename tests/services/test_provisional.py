@@ -83,7 +83,7 @@ def test_a_run_that_hangs_twice_is_one_incident(service: Service) -> None:
     assert (second.id, group.count) == (first.id, 1)
 
 
-def test_a_run_that_ended_well_after_all_is_healthy(service: Service) -> None:
+def test_a_provisional_run_that_ends_successfully_is_healthy(service: Service) -> None:
     first = reported(service, HANGS, True)
     last = reported(service, HEALTHY, False, exit_code=0)
     assert (last.id, last.verdict and last.verdict.outcome, last.group) == (first.id, "healthy", None)
@@ -98,12 +98,12 @@ def test_another_run_replaces_nothing(service: Service, other: dict[str, Any]) -
     assert reported(service, OUT_OF_MEMORY, False, **other).id != first.id
 
 
-def test_what_does_not_say_so_replaces_nothing(service: Service) -> None:
+def test_a_report_that_is_not_marked_replaces_nothing(service: Service) -> None:
     first = reported(service, HANGS, True)
     assert reported(service, OUT_OF_MEMORY, None).id != first.id
 
 
-def test_what_has_ended_is_not_replaced(service: Service) -> None:
+def test_a_final_report_is_not_replaced(service: Service) -> None:
     first = reported(service, OUT_OF_MEMORY, False)
     assert reported(service, HANGS, True).id != first.id
     again = accept(service, Job(**RUN, provisional=False), [upload(OUT_OF_MEMORY)])
@@ -139,7 +139,7 @@ def test_a_decision_is_graded_by_how_the_next_attempt_ends(service: Service) -> 
 
 
 @pytest.mark.parametrize("last", [OUT_OF_MEMORY, HANGS.replace(b"95", b"300")])
-def test_slack_is_told_once(service: Service, slack: FakeSlack, last: bytes) -> None:
+def test_slack_is_alerted_once(service: Service, slack: FakeSlack, last: bytes) -> None:
     reported(service, HANGS, True)
     sent(service)
     (message,) = slack.messages
@@ -150,7 +150,7 @@ def test_slack_is_told_once(service: Service, slack: FakeSlack, last: bytes) -> 
     assert "provisional" not in texts(message.payload)
 
 
-def test_retriage_keeps_that_it_is_provisional(service: Service) -> None:
+def test_retriage_keeps_the_provisional_mark(service: Service) -> None:
     first = reported(service, HANGS, True)
     assert service.triager.run(order_of(first.log, first.job)).verdict.provisional
     assert not service.triager.run(

@@ -100,7 +100,7 @@ def test_a_database_that_takes_no_writes_for_a_while_loses_neither_logs_nor_aler
 
 @pytest.mark.slow
 @pytest.mark.postgres
-def test_an_alert_whose_end_the_database_missed_is_sent_once_and_holds_up_no_other(
+def test_an_alert_whose_result_is_not_stored_is_sent_once_and_blocks_no_other(
     own_postgres: PostgresServer, tmp_path: Path
 ) -> None:
     alerts: list[Asked] = []
@@ -171,9 +171,7 @@ def test_the_service_follows_the_database_to_the_server_that_was_promoted(
 
 @pytest.mark.slow
 @pytest.mark.postgres
-def test_a_worker_ends_soon_where_it_is_asked_to_while_its_database_is_away(
-    own_postgres: PostgresServer, tmp_path: Path
-) -> None:
+def test_a_worker_stops_soon_while_its_database_is_unavailable(own_postgres: PostgresServer, tmp_path: Path) -> None:
     with own_postgres.database() as url, command("worker", tmp_path / "data", url) as worker:
         with own_postgres.stopped():
             until(lambda: "the queue is unavailable" in worker.messages.read_text())

@@ -31,7 +31,7 @@ def left(service: Service) -> int:
     return len(incidents.list_incidents(service, IncidentFilter()).items)
 
 
-def test_what_is_due_is_forgotten_as_time_goes_by(month: Service) -> None:
+def test_due_incidents_are_deleted_over_time(month: Service) -> None:
     assert retention.forget_old(month, NOW) == 0
     assert [retention.forget_old(month, NOW + days * DAY + DAY / 2) for days in range(1, 4)] == [1, 1, 1]
     assert retention.forget_old(month, NOW + 8 * DAY + DAY / 2) == 5  # as where it was stopped for some days
@@ -39,7 +39,7 @@ def test_what_is_due_is_forgotten_as_time_goes_by(month: Service) -> None:
 
 
 @pytest.mark.parametrize("days", [12, 31, 400])
-def test_a_start_with_a_wrong_clock_forgets_nothing(
+def test_a_start_with_a_wrong_clock_deletes_nothing(
     month: Service, days: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     then = NOW + days * DAY + DAY / 2
@@ -60,7 +60,7 @@ def test_a_start_with_a_wrong_clock_forgets_nothing(
 
 
 @pytest.mark.parametrize("jump", [400 * DAY, 2 * DAY, -2 * DAY])
-def test_a_clock_that_was_set_while_the_service_ran_forgets_nothing(month: Service, jump: timedelta) -> None:
+def test_a_clock_that_was_set_while_the_service_ran_deletes_nothing(month: Service, jump: timedelta) -> None:
     seconds = {"wall": NOW.timestamp(), "steady": 17.0}
     clock = Clock(lambda: seconds["wall"], lambda: seconds["steady"])
     seconds["wall"] += 86400.5
@@ -78,5 +78,5 @@ def test_the_clocks_of_a_system_agree() -> None:
     assert abs(Clock().was_set_by()) < DAY
 
 
-def test_nothing_is_forgotten_where_everything_is_kept(service: Service) -> None:
+def test_nothing_is_deleted_without_a_retention_period(service: Service) -> None:
     assert retention.due(service, NOW) is None

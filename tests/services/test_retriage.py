@@ -99,14 +99,14 @@ def changed(retriage: Retriage) -> int:
     return retriage.changed
 
 
-def test_nothing_is_looked_at_twice_under_the_same_knowledge(service: Service) -> None:
+def test_no_incident_is_triaged_twice_with_the_same_knowledge(service: Service) -> None:
     triaged(service, OUT_OF_MEMORY, "1")
     retriage = Retriage(service)
     assert list(retriage.preview()) == []
     assert retriage.looked_at == 0
 
 
-def test_it_shows_then_changes_and_remembers(service: Service) -> None:
+def test_it_shows_the_changes_applies_them_and_keeps_old_verdicts(service: Service) -> None:
     one, two, healthy = (
         triaged(service, log, job) for log, job in ((OUT_OF_MEMORY, "1"), (OUT_OF_MEMORY, "2"), (HEALTHY, "3"))
     )
@@ -137,7 +137,7 @@ def test_it_shows_then_changes_and_remembers(service: Service) -> None:
     assert isinstance(trail[0], Change)
 
 
-def test_one_that_breaks_off_is_written_down_too(service: Service) -> None:
+def test_an_interrupted_one_is_in_the_audit_log_too(service: Service) -> None:
     for job in ("1", "2", "3"):
         triaged(service, OUT_OF_MEMORY, job)
     later = wiser(service)
@@ -152,7 +152,7 @@ def test_one_that_breaks_off_is_written_down_too(service: Service) -> None:
     assert len(tokens.changes(service.database, "incidents", 9).items) == 2
 
 
-def test_what_was_the_same_is_not_looked_at_again(service: Service) -> None:
+def test_an_unchanged_incident_is_not_triaged_again(service: Service) -> None:
     triaged(service, OUT_OF_MEMORY, "1")
     triaged(service, HEALTHY, "2")
     for looked_at in (2, 1):  # the healthy one only once
@@ -161,7 +161,7 @@ def test_what_was_the_same_is_not_looked_at_again(service: Service) -> None:
         assert retriage.looked_at == looked_at
 
 
-def test_what_was_out_of_reach_is_told_and_found_again(service: Service) -> None:
+def test_an_unreadable_log_is_reported_and_triaged_later(service: Service) -> None:
     one, two = triaged(service, OUT_OF_MEMORY, "1"), triaged(service, OUT_OF_MEMORY + b"x\n", "2")
     broken = incidents.read_incident(service, two).log.files[0].sha256
     first = Retriage(wiser(service, broken))
@@ -172,7 +172,7 @@ def test_what_was_out_of_reach_is_told_and_found_again(service: Service) -> None
     assert [difference.incident_id for difference in second.preview()] == [two]
 
 
-def test_incidents_of_a_split_group_say_the_same(service: Service) -> None:
+def test_incidents_of_a_split_group_do_not_change(service: Service) -> None:
     made = [triaged(service, OUT_OF_MEMORY, str(number), cluster=cluster) for number, cluster in enumerate("ab")]
     group = incidents.read_incident(service, made[0]).group
     assert group is not None
@@ -184,7 +184,7 @@ def test_incidents_of_a_split_group_say_the_same(service: Service) -> None:
     assert retriage.looked_at == 2
 
 
-def test_one_that_is_stopped_ends_and_the_next_goes_on(service: Service) -> None:
+def test_one_that_is_stopped_ends_and_the_next_continues(service: Service) -> None:
     triaged(service, OUT_OF_MEMORY, "1")
     retriage = Retriage(wiser(service))
     retriage.stop()
@@ -210,7 +210,7 @@ def deadly(settings: Settings, knowledge: KnowledgeBase) -> Callable[..., Any]:
 
 
 @pytest.mark.slow
-def test_a_log_that_kills_its_process_keeps_its_verdict_and_is_told_apart(service: Service) -> None:
+def test_a_log_that_kills_its_process_keeps_its_verdict_and_is_reported(service: Service) -> None:
     before, killer, after = (
         triaged(service, log, job) for log, job in ((HEALTHY, "1"), (DEADLY, "2"), (OUT_OF_MEMORY, "3"))
     )

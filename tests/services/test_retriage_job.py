@@ -32,7 +32,7 @@ def servers(service: Service, settings: Settings) -> Iterator[tuple[RetriageJobs
     close_service(other)
 
 
-def test_what_one_server_found_another_tells_and_applies(
+def test_another_server_shows_and_applies_a_preview(
     servers: tuple[RetriageJobs, RetriageJobs], service: Service
 ) -> None:
     one, other = servers
@@ -63,7 +63,7 @@ def test_one_at_a_time_for_all_servers(servers: tuple[RetriageJobs, RetriageJobs
     assert one.progress.stage is Stage.LOOKING
 
 
-def test_one_whose_process_died_is_told_and_stands_in_nobodys_way(
+def test_one_whose_process_died_is_reported_and_does_not_block(
     servers: tuple[RetriageJobs, RetriageJobs], service: Service
 ) -> None:
     long_ago = Noted("dead", Stage.APPLYING, datetime.now(UTC) - timedelta(minutes=1), TOLD)
@@ -79,7 +79,7 @@ def test_one_whose_process_died_is_told_and_stands_in_nobodys_way(
     assert one.progress.stage is Stage.FOUND
 
 
-def test_what_was_discarded_cannot_be_applied(servers: tuple[RetriageJobs, RetriageJobs], service: Service) -> None:
+def test_a_discarded_preview_cannot_be_applied(servers: tuple[RetriageJobs, RetriageJobs], service: Service) -> None:
     one, other = servers
     triaged(service, OUT_OF_MEMORY, "1")
     one.start_preview("ann")
@@ -90,7 +90,7 @@ def test_what_was_discarded_cannot_be_applied(servers: tuple[RetriageJobs, Retri
         one.apply("ann")
 
 
-def test_what_was_found_with_other_knowledge_is_no_longer_offered(service: Service) -> None:
+def test_a_preview_with_other_knowledge_is_not_offered(service: Service) -> None:
     incident = triaged(service, OUT_OF_MEMORY, "1")
     learned = wiser(service)
     jobs = RetriageJobs(learned)

@@ -54,7 +54,7 @@ def saved(time: str | None) -> Checkpoint:
         (Job(started_at="2026-05-01T09:00:00Z", ended_at="2026-05-01T10:30:00Z"), run(), None),
     ],
 )
-def test_gpu_hours_lost(job: Job, verdict: Verdict, hours: float | None) -> None:
+def test_gpu_hours_lost_are_gpus_times_hours(job: Job, verdict: Verdict, hours: float | None) -> None:
     assert gpu_hours_lost(job, verdict) == hours
 
 

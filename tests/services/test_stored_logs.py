@@ -67,7 +67,7 @@ def read(service: Service, incident_id: str) -> Incident:
 
 
 @ways
-def test_an_incident_without_its_log_fails_at_once_and_is_triaged_when_it_comes_again(
+def test_an_incident_without_its_log_fails_at_once_and_is_triaged_when_the_log_is_sent_again(
     service: Service, spoil: Callable[[Path], None]
 ) -> None:
     one, two, other = sent(service, "1"), sent(service, "2"), sent(service, "3", HEALTHY)
@@ -99,7 +99,7 @@ def waiting(service: Service) -> list[str]:
 
 
 @ways
-def test_another_job_with_the_same_log_puts_it_right_too(service: Service, spoil: Callable[[Path], None]) -> None:
+def test_another_job_with_the_same_log_repairs_it_too(service: Service, spoil: Callable[[Path], None]) -> None:
     first = triaged(service, OUT_OF_MEMORY, "1")
     (place,) = kept(service)
     spoil(place)
@@ -115,7 +115,7 @@ def test_another_job_with_the_same_log_puts_it_right_too(service: Service, spoil
     assert read(service, first).state is State.TRIAGED
 
 
-def test_a_failure_of_another_kind_stays_when_its_log_comes_again(service: Service) -> None:
+def test_a_failure_of_another_kind_stays_when_its_log_is_sent_again(service: Service) -> None:
     def refuse(*_: object) -> None:
         raise UnreadableLog("it can't be read")
 
@@ -126,7 +126,7 @@ def test_a_failure_of_another_kind_stays_when_its_log_comes_again(service: Servi
     assert sent(service, "1") == failed
 
 
-def test_a_log_that_was_put_back_is_triaged_by_retriage(service: Service) -> None:
+def test_a_log_that_was_restored_is_triaged_by_retriage(service: Service) -> None:
     incident = sent(service, "1")
     (place,) = kept(service)
     whole = place.read_bytes()
@@ -139,7 +139,7 @@ def test_a_log_that_was_put_back_is_triaged_by_retriage(service: Service) -> Non
     assert read(service, incident.id).state is State.TRIAGED
 
 
-def test_the_queue_takes_up_what_failed_for_want_of_its_log(settings: Settings) -> None:
+def test_the_queue_retries_incidents_that_failed_without_their_log(settings: Settings) -> None:
     spoiled: list[Path] = []
 
     def work(service: Service, incident_id: str) -> None:
@@ -191,7 +191,9 @@ def test_all_stored_logs_are_read_and_the_bad_ones_named(service: Service) -> No
     assert any("do not match its checksum" in bad.why for bad in found if bad)
 
 
-def test_a_log_goes_only_when_its_row_has_gone_for_good(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_is_deleted_only_after_its_row_is_durably_deleted(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     incident = sent(service, "1")
     remove = service.blobs.remove
     removed: list[str] = []
@@ -269,7 +271,7 @@ def kept_names(service: Service) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_many_uploads_and_sweeps_beside_one_another_lose_nothing(service: Service) -> None:
+def test_many_uploads_and_sweeps_at_the_same_time_lose_nothing(service: Service) -> None:
     stopping = threading.Event()
 
     def sweep() -> None:
@@ -314,7 +316,7 @@ def test_logs_next_to_a_database_that_does_not_know_them_stay(
     assert service.counters.held_back == {}
 
 
-def test_a_full_disk_takes_no_log_away_and_refuses_with_503(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_deletes_no_log_and_refuses_with_503(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with full_disk.tmpfs(tmp_path / "data", 8) as data, full_disk.tmpfs(tmp_path / "temporary", 1) as temporary:
         monkeypatch.setattr(tempfile, "tempdir", str(temporary))
         settings = Settings(data_dir=data, workers=0)
@@ -348,7 +350,7 @@ def test_a_full_disk_takes_no_log_away_and_refuses_with_503(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
-def test_a_folder_of_uploads_that_was_taken_away_is_made_again(service: Service, when: str) -> None:
+def test_a_deleted_folder_of_uploads_is_made_again(service: Service, when: str) -> None:
     incoming = service.blobs.incoming.folder.parent
 
     def chunks() -> Iterator[bytes]:

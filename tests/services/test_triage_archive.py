@@ -87,7 +87,7 @@ def test_a_second_run_does_nothing(work: Work) -> None:
     assert {path.name: path.stat().st_mtime_ns for path in Path(work.target).iterdir()} == before
 
 
-def test_a_run_that_stopped_goes_on_where_it_was(work: Work) -> None:
+def test_a_run_that_stopped_continues_where_it_was(work: Work) -> None:
     running = triage_archive(work, Here(), 1)
     next(running)
     running.close()
@@ -122,7 +122,7 @@ def test_new_changed_and_removed_logs_change_their_shard_only(work: Work) -> Non
 
 
 @pytest.mark.slow
-def test_other_knowledge_triages_anew(work: Work, tmp_path: Path) -> None:
+def test_other_knowledge_triages_all_again(work: Work, tmp_path: Path) -> None:
     triage(work)
     own = tmp_path / "own" / "site"
     own.mkdir(parents=True)
@@ -154,7 +154,7 @@ def test_storage_that_fails_loses_nothing(work: Work, monkeypatch: pytest.Monkey
     assert len(done(work)) == 10
 
 
-def test_a_log_that_the_engine_cannot_take_holds_no_other_up(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_the_engine_rejects_blocks_no_other(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     for error, why in (
         (RecursionError("deep"), "RecursionError: deep"),
         (MemoryError(), "more memory than the limit of 1024 MiB"),
@@ -177,7 +177,7 @@ def test_a_log_that_the_engine_cannot_take_holds_no_other_up(work: Work, monkeyp
         assert len([line for line in lines.values() if line["verdict"]]) == 8
 
 
-def test_a_log_that_changes_meanwhile_is_told_and_taken_next_time(work: Work) -> None:
+def test_a_log_that_changes_meanwhile_is_reported_and_triaged_next_time(work: Work) -> None:
     changed = Path(work.source) / "day-2" / "5.log"
 
     class Changing(Here):
@@ -191,7 +191,7 @@ def test_a_log_that_changes_meanwhile_is_told_and_taken_next_time(work: Work) ->
     assert done(work)["day-2/5.log"]["verdict"]["outcome"] == "explained"
 
 
-def test_only_what_is_asked_for(work: Work) -> None:
+def test_only_matching_keys_are_triaged(work: Work) -> None:
     triage(replace(work, match="day-0/*.log*"))
     assert set(done(work)) == {"day-0/0.log", "day-0/3.log", "day-0/6.log", "day-0/z.log.gz"}
 
@@ -278,7 +278,7 @@ def dying(function: Any, arguments: tuple[Any, ...]) -> Any:
 
 
 @pytest.mark.slow
-def test_a_log_that_kills_its_process_has_a_line_that_says_so_and_holds_no_other_up(work: Work) -> None:
+def test_a_log_that_kills_its_process_has_an_error_line_and_blocks_no_other(work: Work) -> None:
     with process_pool(2, 2**30) as pool:
         told = triage(work, Deadly(pool))
     lines = done(work)

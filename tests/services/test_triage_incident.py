@@ -64,7 +64,7 @@ def test_commands_are_filled_with_the_job_that_was_sent(service: Service, job: d
 
 
 @pytest.mark.parametrize("job_id", [None, "4711"])
-def test_decisions_are_asked_for_only_where_the_job_is_known(service: Service, job_id: str | None) -> None:
+def test_decisions_are_queried_only_if_the_job_is_known(service: Service, job_id: str | None) -> None:
     """A backlog of logs without a job's id costs the database no question about decisions."""
     incident_id, asked = sent(service, OUT_OF_MEMORY, job_id=job_id), list[str]()
 
@@ -112,7 +112,7 @@ def test_a_log_that_the_engine_refuses_fails_with_the_reason_and_is_kept(service
     assert b"".join(service.blobs.chunks(incident.log.sha256)) == b" \n" * 10
 
 
-def test_an_engine_that_breaks_marks_the_incident_and_nothing_else(service: Service) -> None:
+def test_an_error_of_the_engine_fails_only_this_incident(service: Service) -> None:
     def divide(*_: object) -> None:
         raise ZeroDivisionError("by zero")
 
@@ -122,7 +122,7 @@ def test_an_engine_that_breaks_marks_the_incident_and_nothing_else(service: Serv
     assert (incident.state, incident.failure) == (State.FAILED, "the triage failed: ZeroDivisionError: by zero")
 
 
-def test_an_incident_deleted_during_its_triage_stays_away(service: Service) -> None:
+def test_an_incident_deleted_during_its_triage_stays_deleted(service: Service) -> None:
     def forget(*arguments: Any) -> Any:
         verdict = service.triager.run(*arguments)
         incidents.forget_incident(service, incident_id, "ann")
@@ -134,7 +134,7 @@ def test_an_incident_deleted_during_its_triage_stays_away(service: Service) -> N
     triage_incident(service, incident_id)
 
 
-def test_what_waited_at_the_end_is_triaged_after_the_next_start(settings: Settings) -> None:
+def test_incidents_that_waited_at_a_stop_are_triaged_after_the_next_start(settings: Settings) -> None:
     first = open_service(settings, lambda *_: None)
     waiting, claimed = sent(first, OUT_OF_MEMORY, job_id="1"), sent(first, OUT_OF_MEMORY, job_id="2")
     with first.database.transaction() as session:
@@ -180,7 +180,7 @@ def test_a_kill_between_acceptance_and_triage_loses_nothing(settings: Settings) 
     close_service(service)
 
 
-def test_an_incident_waits_where_the_whole_store_is_gone(service: Service, tmp_path: Path) -> None:
+def test_an_incident_waits_if_the_whole_store_is_gone(service: Service, tmp_path: Path) -> None:
     incident_id = sent(service, OUT_OF_MEMORY)
     (tmp_path / "logs").rename(tmp_path / "elsewhere")
     (tmp_path / "logs").mkdir()  # as where what was mounted there is gone

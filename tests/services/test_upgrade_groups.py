@@ -115,7 +115,7 @@ def check_decisions(service: Service, more: int = 0) -> None:
     assert read_group(service, ODD).muted_until is not None
 
 
-def test_the_release_is_what_it_says(tmp_path: Path, database_url: str) -> None:
+def test_an_upgrade_of_the_old_release_keeps_all_decisions(tmp_path: Path, database_url: str) -> None:
     unpack("0.1.0", tmp_path, database_url)
     with opened(tmp_path, database_url) as service:
         check_decisions(service, more=3)
@@ -176,7 +176,9 @@ def test_decisions_outlive_new_rules_of_fingerprints(
 
 
 @pytest.mark.slow
-def test_what_comes_before_it_is_known_finds_its_group_too(tmp_path: Path, database_url: str, renamed: Path) -> None:
+def test_incidents_received_before_the_check_find_their_group_too(
+    tmp_path: Path, database_url: str, renamed: Path
+) -> None:
     unpack("0.1.0", tmp_path, database_url)
     with opened(tmp_path, database_url, knowledge_dirs=(renamed,)) as service:
         early = [come(service, 200 + number, "model.py forward") for number in range(2)][-1]
@@ -212,7 +214,7 @@ class Stopping:
         return self.triager.changed(known)
 
 
-def test_a_look_at_groups_that_is_stopped_goes_on_where_it_was(tmp_path: Path, database_url: str) -> None:
+def test_a_stopped_check_of_groups_continues_where_it_was(tmp_path: Path, database_url: str) -> None:
     unpack("0.1.0", tmp_path, database_url)
     with opened(tmp_path, database_url) as service:
         every = unsettled(service)

@@ -35,7 +35,7 @@ def waited(clock: Clock, counter: UploadCounter, seconds: float) -> float:
     return clock.now - began
 
 
-def test_nobody_waits_while_few_logs_are_taken_in(clock: Clock) -> None:
+def test_nobody_waits_while_few_logs_are_uploaded(clock: Clock) -> None:
     counter = UploadCounter()
     assert waited(clock, counter, 60) == 0
     with counter.counted(), counter.counted():
@@ -43,7 +43,7 @@ def test_nobody_waits_while_few_logs_are_taken_in(clock: Clock) -> None:
         assert waited(clock, counter, 60) == 0
 
 
-def test_work_that_can_wait_does_so_for_a_while_in_a_storm(clock: Clock) -> None:
+def test_triage_waits_a_while_during_many_uploads(clock: Clock) -> None:
     counter = UploadCounter()
     with ExitStack() as storm:
         for _ in range(8):
@@ -53,7 +53,7 @@ def test_work_that_can_wait_does_so_for_a_while_in_a_storm(clock: Clock) -> None
     assert 0 < waited(clock, counter, 60) < 1
 
 
-def test_a_moment_without_any_is_no_end_of_a_storm(clock: Clock) -> None:
+def test_a_moment_without_uploads_does_not_end_the_wait(clock: Clock) -> None:
     counter = UploadCounter()
     with ExitStack() as storm:
         for _ in range(1000):

@@ -35,7 +35,7 @@ def keep(blobs: BlobStore, chunks: Iterable[bytes]) -> tuple[str, int, int]:
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_many_files_are_kept_at_once(blobs: BlobStore, whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_files_are_stored_at_once(blobs: BlobStore, whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not whole:
         monkeypatch.setattr(settling, "_syncfs", lambda: None)  # as where Linux's call is missing
     settled: list[int] = []
@@ -85,7 +85,7 @@ def test_a_stored_file_is_plain_zstd(blobs: BlobStore, tmp_path: Path) -> None:
     first=st.integers(1, 45),
     count=st.integers(0, 50),
 )
-def test_any_lines_are_found_however_the_frames_fall(
+def test_any_lines_are_found_whatever_the_frames(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], end: bool, frame: int, first: int, count: int
 ) -> None:
     content = b"\n".join(lines) + (b"\n" if end else b"")
@@ -139,7 +139,7 @@ def test_an_index_longer_than_the_first_guess(blobs: BlobStore, monkeypatch: pyt
     assert blobs.lines(sha256, 777, 1)[0].text == "line 0776"
 
 
-def test_what_is_not_finished_leaves_nothing(blobs: BlobStore) -> None:
+def test_an_unfinished_file_leaves_nothing(blobs: BlobStore) -> None:
     def chunks() -> Iterator[bytes]:
         yield b"x" * 10_000_000
         raise RuntimeError("the sender went away")
@@ -171,14 +171,14 @@ def test_a_removed_file_is_not_found(blobs: BlobStore) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"nonsense", bytes(100)])
-def test_a_damaged_file_is_said(blobs: BlobStore, tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_file_is_reported(blobs: BlobStore, tmp_path: Path, damage: bytes) -> None:
     sha256, _, _ = keep(blobs, [b"whole\n"])
     (tmp_path / "logs" / sha256[:2] / f"{sha256}.zst").write_bytes(damage)
     with pytest.raises(DamagedLog, match=f"the stored log is damaged: {sha256}: "):
         blobs.lines(sha256, 1, 1)
 
 
-def test_what_a_crash_left_is_swept_and_what_is_under_way_is_not(blobs: BlobStore, tmp_path: Path) -> None:
+def test_files_of_a_crash_are_swept_and_running_uploads_are_not(blobs: BlobStore, tmp_path: Path) -> None:
     program = (
         "import os, sys; from pathlib import Path; from torchtriage.storage.blobs import BlobStore\n"
         "blobs = BlobStore(sys.argv[1], Path(sys.argv[1]))\n"
@@ -199,7 +199,7 @@ def test_what_a_crash_left_is_swept_and_what_is_under_way_is_not(blobs: BlobStor
     assert list((root / "incoming").iterdir()) == [blobs.incoming.folder]
 
 
-def test_a_full_disk_is_said_and_leaves_nothing(blobs: BlobStore) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing(blobs: BlobStore) -> None:
     # The child may write files of 1 MB only; what the kernel then says is an OSError like ENOSPC.
     program = (
         "import resource, signal, sys, os; from pathlib import Path; from torchtriage.storage.blobs import BlobStore\n"
@@ -217,7 +217,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(blobs: BlobStore) -> None:
     assert left_over(blobs) == []
 
 
-def test_a_store_that_is_no_folder(tmp_path: Path) -> None:
+def test_a_store_without_a_folder_works_the_same(tmp_path: Path) -> None:
     # In memory, by the same calls as S3.
     store = BlobStore("memory:///", tmp_path)
     sha256, _, _ = keep(store, [b"one\ntwo\n"])
@@ -231,7 +231,7 @@ def test_a_store_that_is_no_folder(tmp_path: Path) -> None:
         store.lines(sha256, 1, 1)
 
 
-def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StorageUnavailable, match="Not a directory"):
         BlobStore(str(tmp_path / "file" / "logs"), tmp_path)
@@ -244,7 +244,7 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     line=st.integers(1, 45),
     back=st.booleans(),
 )
-def test_segments_hold_each_line_once_and_whole(
+def test_segments_contain_each_line_once_and_complete(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], end: bool, frame: int, line: int, back: bool
 ) -> None:
     content = b"\n".join(lines) + (b"\n" if end else b"")
@@ -265,7 +265,7 @@ def test_segments_hold_each_line_once_and_whole(
         assert told[number] == expected[number - 1]
 
 
-def test_files_are_worked_on_beside_one_another_and_told_in_order() -> None:
+def test_files_are_handled_concurrently_with_results_in_order() -> None:
     both = threading.Barrier(2, timeout=60)
 
     def work(item: int) -> int:
@@ -279,7 +279,7 @@ def test_files_are_worked_on_beside_one_another_and_told_in_order() -> None:
 
 
 @pytest.mark.parametrize("url", ["logs", "memory:///"])
-def test_what_is_missing_is_told(tmp_path: Path, url: str) -> None:
+def test_missing_files_are_reported(tmp_path: Path, url: str) -> None:
     store = BlobStore(url if "://" in url else str(tmp_path / url), tmp_path)
     there = [keep(store, [content])[0] for content in (b"one", b"two")]
     assert store.missing([]) == store.missing(there) == []
@@ -314,7 +314,7 @@ def test_a_change_of_any_byte_is_found_or_changes_nothing(blobs: BlobStore, monk
     blobs.verify(sha256)
 
 
-def test_what_is_damaged_is_replaced_by_the_same_that_comes_again(blobs: BlobStore) -> None:
+def test_a_damaged_file_is_replaced_by_the_same_log_sent_again(blobs: BlobStore) -> None:
     sha256, _, _ = keep(blobs, [b"whole\n"])
     place = place_of(blobs, sha256)
     whole = place.read_bytes()
@@ -335,7 +335,9 @@ def keep_and_read(blobs: BlobStore, content: bytes) -> bytes:
     return place_of(blobs, keep(blobs, [content])[0]).read_bytes()
 
 
-def test_who_knew_the_damaged_file_reads_the_new_one(blobs: BlobStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_with_a_cached_index_reads_the_replaced_file(
+    blobs: BlobStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     content = b"".join(b"line %d\n" % number for number in range(40))
     monkeypatch.setattr(zstd_frames, "FRAME", 50)
     sha256, _, _ = keep(blobs, [content])
@@ -350,7 +352,7 @@ def test_who_knew_the_damaged_file_reads_the_new_one(blobs: BlobStore, monkeypat
     assert b"".join(other.chunks(sha256)) == content
 
 
-def test_a_store_that_opened_no_file_for_a_while_goes_on(tmp_path: Path) -> None:
+def test_a_store_that_could_not_open_files_for_a_while_works_again(tmp_path: Path) -> None:
     program = (
         "import os, resource, sys; from pathlib import Path; from torchtriage.storage.blobs import BlobStore\n"
         "from torchtriage.storage.database import StorageUnavailable\n"
@@ -370,7 +372,7 @@ def test_a_store_that_opened_no_file_for_a_while_goes_on(tmp_path: Path) -> None
     assert done.stdout.split() == ["True", "True", "one"], done.stderr
 
 
-def test_what_is_none_of_ours_in_the_folder_of_uploads_stays_and_is_told(
+def test_foreign_files_in_the_folder_of_uploads_stay_and_are_logged(
     blobs: BlobStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     incoming = blobs.incoming.folder.parent
@@ -383,7 +385,7 @@ def test_what_is_none_of_ours_in_the_folder_of_uploads_stays_and_is_told(
     assert f"cannot remove {foreign}: " in caplog.text
 
 
-def test_files_are_listed_and_others_are_not(blobs: BlobStore, tmp_path: Path) -> None:
+def test_only_stored_files_are_listed(blobs: BlobStore, tmp_path: Path) -> None:
     digests = {keep(blobs, [b"run %d\n" % number])[0] for number in range(20)}
     (tmp_path / "logs" / "notes.zst").touch()
     with blobs.writing() as file:

@@ -125,7 +125,7 @@ def test_counts_of_several_verdicts_change_at_once(database: Database) -> None:
     assert kept(database) == true(database)
 
 
-def test_all_is_counted_anew(database: Database) -> None:
+def test_recount_gives_the_same_counts(database: Database) -> None:
     dice = random.Random(9)
     with database.transaction() as session:
         for i in range(30):
@@ -138,7 +138,7 @@ def test_all_is_counted_anew(database: Database) -> None:
     assert kept(database) == before == true(database)
 
 
-def test_what_has_no_verdict_is_in_no_count(database: Database) -> None:
+def test_incidents_without_a_verdict_are_not_counted(database: Database) -> None:
     with database.transaction() as session:
         waiting = values.added(session, "waits")
         failed = values.added(session, "failed")
@@ -159,9 +159,7 @@ def every_page(session: Session, wanted: StatsFilter, by: str, bucket: Bucket) -
 
 
 @pytest.mark.parametrize("most", [pytest.param(5, marks=pytest.mark.slow), 10_000])
-def test_days_of_the_counts_and_pieces_of_days_add_up(
-    database: Database, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whole_days_and_parts_of_days_add_up(database: Database, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stats, "MOST", most)
     monkeypatch.setattr(stats, "MOST_SUMMED", most)
     dice = random.Random(1)
@@ -210,7 +208,7 @@ def test_failures_over_time_and_totals_by_cluster(database: Database) -> None:
         assert daily_counts.of_entry(session, "cuda.oom", date(2026, 5, 2)) == (2, {"2026-05-02": 1})
 
 
-def test_what_came_of_the_advice_to_retry(database: Database) -> None:
+def test_the_results_of_advised_retries_are_counted(database: Database) -> None:
     def attempt(
         job: str, number: int | None, at: int, entry: str | None, advice: str, cluster: str | None = "blue"
     ) -> None:

@@ -20,7 +20,7 @@ from torchtriage.storage.database import Database, DatabaseMoved, StorageUnavail
 from torchtriage.storage.schema_upgrade import upgrade
 
 
-def test_an_error_takes_everything_back(database: Database) -> None:
+def test_an_error_rolls_everything_back(database: Database) -> None:
     def fail() -> None:
         with database.transaction() as session:
             values.triaged(session)
@@ -33,7 +33,7 @@ def test_an_error_takes_everything_back(database: Database) -> None:
 
 
 @pytest.mark.slow
-def test_processes_write_beside_one_another_and_lose_nothing(database_url: str) -> None:
+def test_processes_that_write_at_the_same_time_lose_nothing(database_url: str) -> None:
     program = (
         "import sys; from torchtriage.storage.database import Database; from tests.storage import values\n"
         "database = Database(sys.argv[1])\n"
@@ -58,7 +58,7 @@ def test_sqlite_is_set_up_to_survive_a_power_loss(tmp_path: Path) -> None:
     database.close()
 
 
-def test_a_database_that_is_none_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "a.db").mkdir()
     database = Database(f"sqlite:///{tmp_path / 'a.db'}")
     with pytest.raises(StorageUnavailable):
@@ -66,7 +66,7 @@ def test_a_database_that_is_none_is_said_in_one_line(tmp_path: Path) -> None:
     database.close()
 
 
-def test_a_reader_is_not_held_up_by_a_writer(tmp_path: Path) -> None:
+def test_a_reader_does_not_wait_for_a_writer(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
     upgrade(url)
     database = Database(url)
@@ -97,9 +97,7 @@ def with_its_folder(file: Path) -> None:
 
 
 @pytest.mark.parametrize("remove_group", [replaced, moved, without_its_log, with_its_folder])
-def test_a_file_that_is_taken_away_below_it_is_written_no_more(
-    tmp_path: Path, remove_group: Callable[[Path], None]
-) -> None:
+def test_a_file_that_was_moved_is_not_written_any_more(tmp_path: Path, remove_group: Callable[[Path], None]) -> None:
     file = tmp_path / "data" / "a.db"
     upgrade(f"sqlite:///{file}")
     database = Database(f"sqlite:///{file}")
@@ -124,7 +122,7 @@ def test_a_file_that_is_taken_away_below_it_is_written_no_more(
 
 
 @pytest.mark.slow
-def test_those_in_line_behind_another_process_wait_no_longer_than_the_first(tmp_path: Path) -> None:
+def test_waiting_threads_wait_no_longer_than_the_first(tmp_path: Path) -> None:
     upgrade(f"sqlite:///{tmp_path / 'a.db'}")
     database = Database(f"sqlite:///{tmp_path / 'a.db'}")
     other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
@@ -149,7 +147,7 @@ def test_those_in_line_behind_another_process_wait_no_longer_than_the_first(tmp_
 
 
 @pytest.mark.postgres
-def test_a_server_that_takes_no_writes_is_said_and_read(postgres: PostgresServer) -> None:
+def test_a_read_only_server_is_reported_and_can_be_read(postgres: PostgresServer) -> None:
     with postgres.database() as url:
         upgrade(url)
         database = Database(url)

@@ -38,7 +38,7 @@ def modes(folder: Path) -> dict[str, int]:
 OWN = {"data": 0o700, "torchtriage.db": 0o600, "torchtriage.db-wal": 0o600, "torchtriage.db-shm": 0o600}
 
 
-def test_what_a_start_makes_is_the_services_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_files_made_at_a_start_belong_to_the_service_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     service = opened(tmp_path / "data")
     service.database.check()  # its connection stays open, and with it the files beside the database
     assert modes(tmp_path / "data") == OWN
@@ -46,7 +46,7 @@ def test_what_a_start_makes_is_the_services_alone(tmp_path: Path, caplog: pytest
     assert "other users" not in caplog.text
 
 
-def test_what_was_open_is_closed_at_the_start_and_told_in_one_line(
+def test_open_permissions_are_removed_at_the_start_and_logged_in_one_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -64,9 +64,7 @@ def test_what_was_open_is_closed_at_the_start_and_told_in_one_line(
     assert line.startswith(f"other users could read {data}, {data}/torchtriage.db, ")
 
 
-def test_a_folder_that_all_share_stays_as_it_is_and_that_is_told(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_shared_folder_does_not_change_and_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     data = tmp_path / "data"
     data.mkdir()
     data.chmod(0o1777)
@@ -76,7 +74,7 @@ def test_a_folder_that_all_share_stays_as_it_is_and_that_is_told(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user and be that user")
-def test_a_folder_of_another_user_is_told_and_no_reason_not_to_start(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_folder_of_another_user_is_logged_and_does_not_prevent_the_start(caplog: pytest.LogCaptureFixture) -> None:
     data = Path(tempfile.mkdtemp())
     try:
         data.chmod(0o777)
@@ -88,7 +86,7 @@ def test_a_folder_of_another_user_is_told_and_no_reason_not_to_start(caplog: pyt
         shutil.rmtree(data)
 
 
-def test_a_copy_of_the_database_is_its_owners_alone(tmp_path: Path) -> None:
+def test_a_copy_of_the_database_is_private(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'triage.db'}"
     upgrade(url)
     (tmp_path / "copy.db.part").write_bytes(b"what a killed copy left")

@@ -64,7 +64,7 @@ def names(fingerprints: Iterable[str]) -> list[str]:
     return [name.removeprefix("v1:") for name in fingerprints]
 
 
-def test_a_group_goes_on_under_what_most_of_its_logs_have_now(database: Database) -> None:
+def test_a_group_continues_under_the_fingerprint_of_most_of_its_logs(database: Database) -> None:
     with database.transaction() as session:
         a = come(session, "a", 1)
         decide(session, a, IGNORED)
@@ -78,7 +78,7 @@ def test_a_group_goes_on_under_what_most_of_its_logs_have_now(database: Database
 
 
 @pytest.mark.parametrize("seen", [{"b": 6, "c": 4}, {"a": 4, "b": 6}, {"": 9, "b": 1}, {}])
-def test_without_a_clear_majority_the_group_stays_and_the_others_come_out_of_it(
+def test_without_a_clear_majority_the_group_stays_and_new_groups_come_from_it(
     database: Database, seen: dict[str, int]
 ) -> None:
     with database.transaction() as session:
@@ -91,7 +91,7 @@ def test_without_a_clear_majority_the_group_stays_and_the_others_come_out_of_it(
         assert come(session, "a", 62) == a
 
 
-def test_each_is_looked_at_once_with_the_same_knowledge(database: Database) -> None:
+def test_each_fingerprint_is_checked_once_with_the_same_knowledge(database: Database) -> None:
     with database.transaction() as session:
         for name in "abc":
             come(session, name)
@@ -109,7 +109,7 @@ def test_each_is_looked_at_once_with_the_same_knowledge(database: Database) -> N
         assert fingerprint_upgrade.left(session, LATER) == 4
 
 
-def test_the_newest_incidents_are_looked_at(database: Database) -> None:
+def test_the_newest_incidents_are_checked(database: Database) -> None:
     with database.transaction() as session:
         group = come(session, "a", 0, host="gpu-9")
         for at in range(1, 15):
@@ -132,7 +132,7 @@ def test_the_newest_incidents_are_looked_at(database: Database) -> None:
         (IGNORED, IGNORED, 0),  # as many incidents: the older one
     ],
 )
-def test_of_two_groups_that_are_one_the_louder_decision_holds_and_the_other_is_kept(
+def test_if_two_groups_are_one_the_more_open_status_wins_and_the_other_is_kept(
     database: Database, first: GroupChange, second: GroupChange | None, stays: int
 ) -> None:
     with database.transaction() as session:
@@ -154,7 +154,7 @@ def test_of_two_groups_that_are_one_the_louder_decision_holds_and_the_other_is_k
         assert groups.read(session, merged).merged_into is None  # what people parted stays so
 
 
-def test_where_nobody_decided_anything_groups_stay_two(database: Database) -> None:
+def test_groups_without_decisions_stay_separate(database: Database) -> None:
     with database.transaction() as session:
         a, b = come(session, "a", 1), come(session, "b", 2)
         decide(session, b, IGNORED)
@@ -163,7 +163,7 @@ def test_where_nobody_decided_anything_groups_stay_two(database: Database) -> No
         assert decision(groups.read(session, b)) == (GroupStatus.IGNORED, "ann", "known")
 
 
-def test_that_two_groups_are_one_passes_no_threshold(database: Database) -> None:
+def test_joining_two_groups_passes_no_threshold(database: Database) -> None:
     with database.transaction() as session:
         for at in range(6):
             a, b = come(session, "a", at), come(session, "b", at)
@@ -173,7 +173,7 @@ def test_that_two_groups_are_one_passes_no_threshold(database: Database) -> None
         assert alerts.thresholds_passed(session, b, [10], []) == (None, None)
 
 
-def test_merges_hold(database: Database) -> None:
+def test_merges_survive_an_upgrade(database: Database) -> None:
     with database.transaction() as session:
         a, b = come(session, "a", 1), come(session, "b", 2)
         group_merging.merge(session, a, [b])
@@ -184,7 +184,7 @@ def test_merges_hold(database: Database) -> None:
         assert listed(session) == {a: 1, b: 3}
 
 
-def test_splits_hold(database: Database) -> None:
+def test_splits_survive_an_upgrade(database: Database) -> None:
     with database.transaction() as session:
         a = come(session, "a", 1)
         come(session, "a", 2, host="gpu-2")
@@ -198,7 +198,7 @@ def test_splits_hold(database: Database) -> None:
         assert decision(groups.read(session, split)) == (GroupStatus.IGNORED, "ann", "known")
 
 
-def test_a_split_silences_nothing_of_a_group_that_was_there(database: Database) -> None:
+def test_a_split_silences_no_part_of_an_existing_group(database: Database) -> None:
     with database.transaction() as session:
         a = come(session, "a", 1)
         come(session, "a", 2, host="gpu-2")
@@ -212,7 +212,7 @@ def test_a_split_silences_nothing_of_a_group_that_was_there(database: Database) 
         assert groups.read(session, b).merged_into == a
 
 
-def test_an_alias_that_was_wrong_is_split_off_for_good(database: Database) -> None:
+def test_a_wrong_fingerprint_is_split_off_permanently(database: Database) -> None:
     with database.transaction() as session:
         a = come(session, "a", 1)
         decide(session, a, IGNORED)
@@ -242,7 +242,7 @@ def due(session: Session, after: int = 0) -> list[str | None]:
     return [item.group for item in outbox.listed(session, SendState.READY, 9, None).items if item.due_at <= moment]
 
 
-def test_what_came_meanwhile_finds_its_group_and_nobody_is_told_that_it_is_new(database: Database) -> None:
+def test_incidents_received_meanwhile_find_their_group_without_an_alert(database: Database) -> None:
     with database.transaction() as session:
         a = come(session, "a", 1)
         decide(session, a, IGNORED)
@@ -266,7 +266,7 @@ def test_what_came_meanwhile_finds_its_group_and_nobody_is_told_that_it_is_new(d
         groups.read(session, "999")
 
 
-def test_a_resolved_group_opens_again_by_what_came_meanwhile(database: Database) -> None:
+def test_incidents_received_meanwhile_reopen_a_resolved_group(database: Database) -> None:
     with database.transaction() as session:
         a = come(session, "a", 1)
         decide(session, a, RESOLVED, at=50)
@@ -281,7 +281,7 @@ def test_a_resolved_group_opens_again_by_what_came_meanwhile(database: Database)
         assert [change.action for change in audit_log.listed(session, f"group {a}", 9, None).items] == ["regress"]
 
 
-def test_a_decision_about_what_came_meanwhile_is_kept_too(database: Database) -> None:
+def test_a_decision_about_a_group_received_meanwhile_is_kept_too(database: Database) -> None:
     with database.transaction() as session:
         a, b = come(session, "a", 1), come(session, "b", 60, settled=False)
         decide(session, a, IGNORED)
@@ -294,7 +294,7 @@ def test_a_decision_about_what_came_meanwhile_is_kept_too(database: Database) ->
         assert due(session, 9999) == []
 
 
-def test_a_group_whose_last_incident_went_elsewhere_leads_there(database: Database) -> None:
+def test_the_number_of_an_emptied_group_leads_to_its_new_group(database: Database) -> None:
     with database.transaction() as session:
         a, b = come(session, "a", 1), come(session, "b", 2)
         (one,) = incidents.listed(session, IncidentFilter(group=a), 9, None).items

@@ -51,13 +51,13 @@ def asked(desk: Desk, count: int) -> list[int | Exception]:
         return [future.result() for future in futures]
 
 
-def test_what_comes_while_one_is_worked_on_is_done_at_once() -> None:
+def test_items_that_arrive_during_a_write_are_written_together() -> None:
     desk = Desk()
     assert asked(desk, 9) == [item * 10 for item in range(9)]
     assert [sorted(batch) for batch in desk.batches] == [[0], list(range(1, 9))]
 
 
-def test_one_that_fails_takes_no_other_with_it() -> None:
+def test_an_item_that_fails_fails_no_other() -> None:
     desk = Desk(3, ValueError("three"))
     got = asked(desk, 5)
     assert isinstance(got[3], ValueError)
@@ -66,7 +66,7 @@ def test_one_that_fails_takes_no_other_with_it() -> None:
 
 
 @pytest.mark.parametrize("count", [5, 150])
-def test_a_database_that_is_away_is_asked_once_for_all(count: int) -> None:
+def test_an_unavailable_database_is_asked_once_for_all_items(count: int) -> None:
     """Also for those who did not fit into one transaction: each that is tried can take as long as the first."""
     desk = Desk(3, StorageUnavailable("away"))
     got = asked(desk, count)
@@ -76,7 +76,7 @@ def test_a_database_that_is_away_is_asked_once_for_all(count: int) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), StorageUnavailable("away")])
-def test_one_alone_fails_by_itself(error: Exception) -> None:
+def test_a_single_item_fails_with_its_error(error: Exception) -> None:
     desk = Desk(0, error)
     desk.go_on.set()
     together = GroupCommit[int, int]()
@@ -85,7 +85,7 @@ def test_one_alone_fails_by_itself(error: Exception) -> None:
     assert together.put(1, desk.work, desk.after).result() == 10
 
 
-def test_who_is_alone_waits_for_nobody() -> None:
+def test_a_single_item_does_not_wait() -> None:
     desk = Desk()
     desk.go_on.set()
     together = GroupCommit[int, int](patience=60)
@@ -94,7 +94,7 @@ def test_who_is_alone_waits_for_nobody() -> None:
 
 
 @pytest.mark.parametrize(("coming", "options"), [(6, {}), (3, {"share": 1})], ids=["half", "all"])
-def test_the_first_waits_for_its_share_of_those_that_are_coming(coming: int, options: dict[str, float]) -> None:
+def test_the_first_waits_for_its_share_of_the_announced_items(coming: int, options: dict[str, float]) -> None:
     desk = Desk()
     desk.go_on.set()
     together = GroupCommit[int, int](patience=60, **options)
@@ -108,7 +108,7 @@ def test_the_first_waits_for_its_share_of_those_that_are_coming(coming: int, opt
     assert desk.batches == [[0, 1, 2]]
 
 
-def test_nobody_waits_for_those_that_do_not_come() -> None:
+def test_announced_items_that_do_not_come_are_not_waited_for() -> None:
     desk = Desk()
     desk.go_on.set()
     together = GroupCommit[int, int](patience=0.2)

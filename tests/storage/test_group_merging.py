@@ -34,7 +34,7 @@ def counts(database: Database) -> dict[str, int]:
     return told
 
 
-def test_a_merge_holds_for_later_incidents_and_can_be_undone(database: Database) -> None:
+def test_a_merge_applies_to_later_incidents_and_can_be_undone(database: Database) -> None:
     with database.transaction() as session:
         a, b = seen(session, "a", 1), seen(session, "b", 5)
         group_merging.merge(session, a, [b])
@@ -51,7 +51,7 @@ def test_a_merge_holds_for_later_incidents_and_can_be_undone(database: Database)
         assert seen(session, "b", 10) == b
 
 
-def test_merges_of_merged_groups_come_apart_one_by_one(database: Database) -> None:
+def test_nested_merges_are_undone_one_by_one(database: Database) -> None:
     with database.transaction() as session:
         a, b, c = (seen(session, name) for name in "abc")
         group_merging.merge(session, b, [c])
@@ -66,7 +66,7 @@ def test_merges_of_merged_groups_come_apart_one_by_one(database: Database) -> No
     assert counts(database) == {a: 1, b: 1, c: 2}
 
 
-def test_a_split_holds_for_later_incidents_and_can_be_undone(database: Database) -> None:
+def test_a_split_applies_to_later_incidents_and_can_be_undone(database: Database) -> None:
     def come(at: int, host: str) -> str:
         with database.transaction() as session:
             incident = values.triaged(session, str(at), at, values.summary(host=host))
@@ -91,7 +91,7 @@ def test_a_split_holds_for_later_incidents_and_can_be_undone(database: Database)
     assert counts(database) == {a: 5}
 
 
-def test_what_makes_no_sense_changes_nothing(database: Database) -> None:
+def test_an_impossible_merge_or_split_changes_nothing(database: Database) -> None:
     with database.transaction() as session:
         a, b = seen(session, "a"), seen(session, "b")
     for wrong in ([a], [b, b]):
@@ -134,7 +134,7 @@ def test_merging_while_incidents_come_loses_none(database: Database) -> None:
     assert sum(counts(database).values()) == 2 + new
 
 
-def test_a_resolved_group_opens_again_when_it_comes_back(database: Database) -> None:
+def test_a_resolved_group_reopens_when_a_new_incident_joins(database: Database) -> None:
     with database.transaction() as session:
         group = seen(session, "a", 10)
         groups.change(session, group, GroupChange(GroupStatus.RESOLVED), values.START + timedelta(seconds=20))
@@ -187,7 +187,7 @@ def test_a_new_verdict_moves_the_incident_and_keeps_the_old_one(database: Databa
     assert sorted(counts(database).values()) == [1, 1]
 
 
-def test_a_group_that_all_incidents_left_is_gone(database: Database) -> None:
+def test_an_empty_group_is_deleted(database: Database) -> None:
     with database.transaction() as session:
         incident = values.triaged(session, "x", 1, values.summary("v1:aa"))
         healthy = values.summary(None, outcome="healthy", entry=None)
@@ -234,7 +234,7 @@ def test_people_regroup_while_verdicts_change_and_incidents_go(database: Databas
     assert sum(counts(database).values()) == len(names) + len(known) - 6
 
 
-def test_verdicts_kept_together_are_grouped_as_one_by_one(database: Database) -> None:
+def test_verdicts_stored_together_are_grouped_as_if_stored_one_by_one(database: Database) -> None:
     """New groups, known ones, one that is resolved and one that is merged; all twice, together and one by one."""
 
     def kept(suffix: str, together: bool) -> list[dict[str, Any]]:
@@ -274,7 +274,7 @@ def test_verdicts_kept_together_are_grouped_as_one_by_one(database: Database) ->
 
 
 @pytest.mark.parametrize("count", [1, 12])
-def test_a_group_that_many_join_is_written_once(database: Database, count: int) -> None:
+def test_a_group_that_many_incidents_join_is_written_once(database: Database, count: int) -> None:
     with database.transaction() as session:
         group = seen(session, "known")
         found = [
@@ -287,7 +287,7 @@ def test_a_group_that_many_join_is_written_once(database: Database, count: int) 
     assert sum(statements[begin] for begin in statements if begin.startswith("UPDATE groups")) == 1
 
 
-def test_of_verdicts_kept_together_one_is_kept_for_each_incident_that_waits(database: Database) -> None:
+def test_each_waiting_incident_gets_one_of_the_verdicts_stored_together(database: Database) -> None:
     with database.transaction() as session:
         waiting, ended = values.added(session, "waits"), values.triaged(session, "ended")
         told = [

@@ -37,7 +37,7 @@ def test_a_healthy_run_is_in_no_group(database: Database) -> None:
     assert every(database) == []
 
 
-def test_many_at_once_make_one_group(database: Database) -> None:
+def test_many_incidents_at_once_make_one_group(database: Database) -> None:
     def triage(number: int) -> None:
         with database.transaction() as session:
             values.triaged(session, str(number), number)
@@ -67,7 +67,7 @@ def test_counts_stay_true_while_incidents_come_and_go(database: Database) -> Non
     assert told == Counter(incident.group.id for incident in left if incident.group)
 
 
-def test_an_empty_group_goes_unless_somebody_decided_about_it(database: Database) -> None:
+def test_an_empty_group_is_deleted_unless_somebody_changed_it(database: Database) -> None:
     with database.transaction() as session:
         first = values.triaged(session, "a", found=values.summary("v1:aa"))
         second = values.triaged(session, "b", found=values.summary("v1:bb"))
@@ -83,7 +83,7 @@ def test_an_empty_group_goes_unless_somebody_decided_about_it(database: Database
     assert (again.id, again.status, again.count) == (mark.id, GroupStatus.IGNORED, 1)
 
 
-def test_pages_and_filters(database: Database) -> None:
+def test_groups_are_listed_by_pages_and_filters(database: Database) -> None:
     with database.transaction() as session:
         for i in range(5):
             # Two pairs of groups were last seen at the same moment.

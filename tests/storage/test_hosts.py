@@ -20,7 +20,7 @@ def fill(database: Database) -> None:
         values.triaged(session, "healthy", 0, values.summary(None, outcome="healthy", host="gpu-9", entry=None))
 
 
-def test_hosts_are_counted_those_to_blame_first(database: Database) -> None:
+def test_hosts_with_hardware_failures_come_first(database: Database) -> None:
     fill(database)
     with database.reading() as session:
         found = hosts.hosts(session, StatsFilter(), 10)
@@ -52,7 +52,7 @@ def test_causes_and_jobs_are_those_of_the_latest_failures(database: Database, mo
         assert hosts.by_day(session, "gpu-2", day, day) == {}
 
 
-def test_hosts_of_a_time_a_cluster_and_a_beginning(database: Database) -> None:
+def test_hosts_are_filtered_by_time_cluster_and_prefix(database: Database) -> None:
     fill(database)
     later = values.START + timedelta(seconds=250)
     with database.reading() as session:

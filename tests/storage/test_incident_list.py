@@ -25,7 +25,7 @@ def test_the_latest_received_come_first_whatever_their_number(database: Database
     assert (page.next, page.previous) == (None, None)
 
 
-def test_pages_lead_on_and_back_again(database: Database) -> None:
+def test_pages_lead_forward_and_back(database: Database) -> None:
     with database.transaction() as session:
         # Some were received at the same moment.
         for i in range(11):
@@ -117,7 +117,7 @@ def fits(wanted: IncidentFilter, one: Incident, summary: VerdictSummary) -> bool
         (2000, 20_000, 5000),
     ],
 )
-def test_whatever_is_looked_at_first_the_same_is_found(
+def test_the_result_is_the_same_whichever_filter_leads(
     database: Database, looked_at: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each question, page by page in both directions, against all incidents asked one by one."""
@@ -155,9 +155,7 @@ def test_whatever_is_looked_at_first_the_same_is_found(
             assert back == expected, wanted
 
 
-def test_words_that_many_have_and_words_that_few_have_find_the_same(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_frequent_and_rare_words_find_the_same(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     with database.transaction() as session:
         for i in range(12):
             values.triaged(session, str(i), i, user="ann" if i % 4 else "bob", cluster="blue" if i % 2 else "green")
@@ -174,7 +172,7 @@ def test_words_that_many_have_and_words_that_few_have_find_the_same(
     assert [len(found) for found in few] == [3, 9, 6, 0]
 
 
-def test_filters_that_lead_nowhere_are_asked_of_each(database: Database) -> None:
+def test_filters_without_an_index_are_checked_for_each_incident(database: Database) -> None:
     ours = frozenset({"xid.79"})
     with database.transaction() as session:
         gpu = values.summary("v1:a", entry="xid.79", host="gpu-7")
@@ -209,7 +207,7 @@ def test_filters_that_lead_nowhere_are_asked_of_each(database: Database) -> None
         assert found(feedback="right", queue="gpu") == []
 
 
-def test_what_is_asked_of_each_is_asked_of_pages_too(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_filters_without_an_index_apply_to_pages_too(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(incident_list, "AT_FIRST", 2)
     monkeypatch.setattr(incident_list, "LOOKED_AT", 3)
     with database.transaction() as session:

@@ -12,7 +12,7 @@ from torchtriage.storage.database import Database
 from torchtriage.storage.tables import IncidentRow
 
 
-def test_a_row_tells_what_its_incident_does(database: Database) -> None:
+def test_a_row_has_the_values_of_its_incident(database: Database) -> None:
     with database.transaction() as session:
         values.triaged(session, "one", 1)
         values.added(session, "two", 2, job_name="night", labels={"team": "nlp"})
@@ -22,7 +22,7 @@ def test_a_row_tells_what_its_incident_does(database: Database) -> None:
     assert list(rows) == [summary_of(incident) for incident in whole]
 
 
-def test_what_is_damaged_is_told_and_the_others_are_shown(database: Database) -> None:
+def test_a_damaged_incident_is_marked_and_the_others_are_shown(database: Database) -> None:
     with database.transaction() as session:
         number = int(values.triaged(session, "one", 1))
         values.triaged(session, "two", 2)

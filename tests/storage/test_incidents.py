@@ -21,7 +21,7 @@ def listed(database: Database, limit: int = 50, cursor: str | None = None, **wan
     return [incident.id for incident in page.items]
 
 
-def test_an_incident_is_read_as_it_was_kept(database: Database) -> None:
+def test_an_incident_is_read_as_it_was_stored(database: Database) -> None:
     job = Job(job_id="123", cluster="blue", attempt=2, labels={"team": "视觉"}, started_at="2026-05-01T08:00:00Z")
     with database.transaction() as session:
         incident_id, new = values.add(session, job, values.stored("one", "two"))
@@ -33,7 +33,7 @@ def test_an_incident_is_read_as_it_was_kept(database: Database) -> None:
     assert (incident.verdict, incident.group, incident.failure) == (None, None, None)
 
 
-def test_a_verdict_is_read_as_it_was_kept_whatever_it_holds(database: Database) -> None:
+def test_a_verdict_is_read_as_it_was_stored(database: Database) -> None:
     with database.transaction() as session:
         incident_id = values.triaged(session)
     with database.reading() as session:
@@ -96,7 +96,7 @@ def test_a_verdict_is_kept_once(database: Database) -> None:
     assert (found.state, found.failure, found.group.count) == (State.TRIAGED, None, 1)
 
 
-def test_filters(database: Database) -> None:
+def test_incidents_are_filtered(database: Database) -> None:
     with database.transaction() as session:
         a = values.triaged(session, "a", 0, cluster="blue", user="ann")
         b = values.triaged(session, "b", 10, values.summary("v1:bb", entry="nccl.timeout", host="gpu-1"), user="bob")
@@ -154,7 +154,7 @@ def test_a_removed_incident_leaves_nothing(database: Database) -> None:
     assert listed(database, q="memory") == [other]
 
 
-def test_a_number_is_never_given_out_twice(database: Database) -> None:
+def test_an_incident_number_is_never_used_twice(database: Database) -> None:
     with database.transaction() as session:
         first = values.added(session)
         incidents.remove(session, first)
@@ -176,7 +176,7 @@ def test_a_log_may_have_more_files_than_a_database_holds_names(database: Databas
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_nobody_counts_on_a_file_that_is_about_to_go(database: Database, shared: bool) -> None:
+def test_nobody_accepts_a_file_that_is_being_deleted(database: Database, shared: bool) -> None:
     happened = []
 
     def count_on_it() -> None:

@@ -13,7 +13,7 @@ def arrived(content: str, at: int = 0, **job: str) -> Received:
     return Received(Job(**job), values.stored(content), values.START + timedelta(seconds=at))  # type: ignore[arg-type]
 
 
-def test_many_at_once_are_kept_each_with_its_own(database: Database) -> None:
+def test_many_incidents_are_stored_at_once_each_with_its_own_values(database: Database) -> None:
     these = [arrived(f"log {number}", number, job_name=f"job{number}") for number in range(30)]
     with database.transaction() as session:
         added = new_incidents.add(session, these)
@@ -26,7 +26,7 @@ def test_many_at_once_are_kept_each_with_its_own(database: Database) -> None:
     assert [incident.id for incident in found] == [added[17][0]]
 
 
-def test_of_the_same_request_the_first_is_new(database: Database) -> None:
+def test_only_the_first_of_equal_requests_is_new(database: Database) -> None:
     with database.transaction() as session:
         (before,) = new_incidents.add(session, [arrived("a", job_id="1")])
         added = new_incidents.add(
@@ -37,6 +37,6 @@ def test_of_the_same_request_the_first_is_new(database: Database) -> None:
         assert incidents.read(session, added[0][0]).received_at == values.START
 
 
-def test_nothing_is_nothing(database: Database) -> None:
+def test_no_logs_make_no_incidents(database: Database) -> None:
     with database.transaction() as session:
         assert new_incidents.add(session, []) == []

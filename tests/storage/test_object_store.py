@@ -88,7 +88,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Bucket]]:
         server.shutdown()
 
 
-def test_a_log_is_written_and_read_in_pieces(bucket: type[Bucket], tmp_path: Path) -> None:
+def test_a_log_is_written_and_read_in_parts(bucket: type[Bucket], tmp_path: Path) -> None:
     store = BlobStore("s3://bucket/logs", tmp_path)
     with store.writing() as file:
         file.write(b"one\ntwo\nthree\n")
@@ -99,7 +99,7 @@ def test_a_log_is_written_and_read_in_pieces(bucket: type[Bucket], tmp_path: Pat
     assert [line.text for line in store.lines(digest, 2, 1)] == ["two"]
 
 
-def test_it_is_ready_where_something_could_be_written(bucket: type[Bucket], tmp_path: Path) -> None:
+def test_it_is_ready_if_something_could_be_written_once(bucket: type[Bucket], tmp_path: Path) -> None:
     store = BlobStore("s3://bucket/logs", tmp_path)
     bucket.refuses = True
     with pytest.raises(StorageUnavailable, match="log store"):
@@ -111,7 +111,7 @@ def test_it_is_ready_where_something_could_be_written(bucket: type[Bucket], tmp_
     assert list(bucket.objects) == ["/bucket/logs/torchtriage"]
 
 
-def test_a_store_that_is_not_there_is_told(
+def test_an_unreachable_store_is_reported(
     bucket: type[Bucket], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
@@ -122,7 +122,7 @@ def test_a_store_that_is_not_there_is_told(
 
 
 @pytest.mark.parametrize("damage", [b"", b"nonsense", bytes(60)])
-def test_a_damaged_object_is_told_and_replaced_by_the_same_that_comes_again(
+def test_a_damaged_object_is_reported_and_replaced_by_the_same_log_sent_again(
     bucket: type[Bucket], tmp_path: Path, damage: bytes
 ) -> None:
     store = BlobStore("s3://bucket/logs", tmp_path)

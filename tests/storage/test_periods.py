@@ -12,7 +12,7 @@ DAYS = st.dates(date(1970, 1, 1), date(2100, 12, 31))
 
 
 @given(DAYS, st.integers(0, 1200))
-def test_the_periods_of_days_are_those_days_and_no_others(first: date, more: int) -> None:
+def test_the_periods_cover_exactly_the_days(first: date, more: int) -> None:
     last = first + timedelta(days=more)
     found: list[date] = []
     for period in periods.covering_periods(first, last):
@@ -27,7 +27,7 @@ def test_the_periods_of_days_are_those_days_and_no_others(first: date, more: int
 
 
 @given(DAYS)
-def test_numbers_stand_for_days_and_months(day: date) -> None:
+def test_a_number_is_a_day_or_a_month(day: date) -> None:
     assert periods.day_of(periods.day_period(day)) == day
     assert periods.period_name(periods.day_period(day)) == day.isoformat()
     assert periods.period_name(periods.month_period(day)) == day.isoformat()[:7]
@@ -47,5 +47,5 @@ def test_numbers_stand_for_days_and_months(day: date) -> None:
         (date(2026, 5, 2), date(2026, 5, 1), []),
     ],
 )
-def test_whole_months_are_taken_as_such(first: date, last: date, expected: list[int]) -> None:
+def test_whole_months_are_one_period(first: date, last: date, expected: list[int]) -> None:
     assert periods.covering_periods(first, last) == expected

@@ -8,7 +8,7 @@ from torchtriage.storage import saved_views
 from torchtriage.storage.database import Database
 
 
-def test_a_view_is_kept_replaced_and_removed(database: Database) -> None:
+def test_a_view_is_stored_replaced_and_removed(database: Database) -> None:
     with database.transaction() as session:
         first = saved_views.put(session, "my cluster", "cluster=blue", "ann", values.START)
         again = saved_views.put(session, "my cluster", "cluster=green", "bob", values.START)

@@ -27,7 +27,7 @@ def tables(url: str) -> set[str]:
     return found
 
 
-def test_up_down_and_up_again_with_data(empty_database_url: str) -> None:
+def test_data_survives_upgrade_downgrade_and_upgrade(empty_database_url: str) -> None:
     schema_upgrade.upgrade(empty_database_url)
     database = Database(empty_database_url)
     with database.transaction() as session:
@@ -41,7 +41,7 @@ def test_up_down_and_up_again_with_data(empty_database_url: str) -> None:
     database.close()
 
 
-def test_counts_are_those_of_the_incidents_whichever_way_the_tables_came(empty_database_url: str) -> None:
+def test_counts_equal_the_incidents_after_any_migration_path(empty_database_url: str) -> None:
     schema_upgrade.upgrade(empty_database_url)
     database = Database(empty_database_url)
     with database.transaction() as session:
@@ -85,7 +85,7 @@ def test_a_missing_migration_is_found(empty_database_url: str) -> None:
     assert "failure" in (schema_upgrade.missing(empty_database_url) or "")
 
 
-def test_sessions_of_which_nobody_knows_the_token_end(empty_database_url: str) -> None:
+def test_sessions_without_a_known_token_end(empty_database_url: str) -> None:
     schema_upgrade.upgrade(empty_database_url, "0009")
     database = Database(empty_database_url)
     adding = "INSERT INTO tokens (sha256, name, scopes, session, created_at) VALUES (:of, 'ann', 'read', :session, :at)"
@@ -111,7 +111,7 @@ def test_a_database_of_a_newer_version_is_refused(empty_database_url: str) -> No
         schema_upgrade.check(empty_database_url)
 
 
-def test_check_wants_an_upgrade(empty_database_url: str) -> None:
+def test_check_asks_for_an_upgrade(empty_database_url: str) -> None:
     with pytest.raises(schema_upgrade.WrongVersion, match="nothing"):
         schema_upgrade.check(empty_database_url)
     schema_upgrade.upgrade(empty_database_url)
@@ -144,13 +144,13 @@ def test_four_processes_upgrade_at_once(empty_database_url: str) -> None:
     schema_upgrade.check(empty_database_url)
 
 
-def test_an_address_that_nobody_answers_is_said_in_one_line() -> None:
+def test_an_unreachable_address_is_reported_in_one_line() -> None:
     with pytest.raises(StorageUnavailable) as raised:
         schema_upgrade.upgrade("postgresql://nobody@127.0.0.1:1/nothing")
     assert "\n" not in raised.value.message
 
 
-def test_a_file_that_is_no_database_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_reported_in_one_line(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("not a database\n" * 99)
     with pytest.raises(StorageUnavailable, match="not a database") as raised:

@@ -28,7 +28,7 @@ LONG_AGO, FAR_AWAY = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 5
         (FAR_AWAY, None, SplitTime(None)),
     ],
 )
-def test_a_time_is_its_whole_days_and_what_is_left(
+def test_a_time_is_split_into_whole_days_and_the_rest(
     database: Database, since: datetime | None, until: datetime | None, expected: SplitTime
 ) -> None:
     with database.transaction() as session:

@@ -27,7 +27,7 @@ def test_one_at_a_time_for_a_sqlite_database_and_any_number_on_postgres(tmp_path
         pass
 
 
-def test_a_folder_that_can_not_be_written_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with (
         pytest.raises(TriageError, match=r"triage\.db\.lock can't be written: Not a directory"),
@@ -36,7 +36,7 @@ def test_a_folder_that_can_not_be_written_is_said(tmp_path: Path) -> None:
         pass
 
 
-def test_a_file_system_without_locks_is_said_and_served(
+def test_a_file_system_without_locks_is_logged_and_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*_: object) -> None:

@@ -25,7 +25,7 @@ def lose(database: Database, incident: str, at: timedelta) -> int:
         return claimed[incident].tries if incident in claimed else 0
 
 
-def test_what_was_claimed_is_waiting_until_it_has_ended(database: Database) -> None:
+def test_a_claimed_incident_counts_as_waiting_until_it_is_final(database: Database) -> None:
     with database.transaction() as session:
         incident, other = values.added(session), values.added(session, "2")
     assert lose(database, incident, HOUR) == 1
@@ -37,7 +37,7 @@ def test_what_was_claimed_is_waiting_until_it_has_ended(database: Database) -> N
     assert due(database, HOUR) == [other]
 
 
-def test_a_try_that_was_handed_back_does_not_count(database: Database) -> None:
+def test_a_returned_try_does_not_count(database: Database) -> None:
     with database.transaction() as session:
         incident = values.added(session)
         for _ in range(2 * triage_claims.MOST_TRIES):
@@ -46,7 +46,7 @@ def test_a_try_that_was_handed_back_does_not_count(database: Database) -> None:
         assert incidents.read(session, incident).state is State.RECEIVED
 
 
-def test_what_was_lost_often_is_tried_ever_more_seldom(database: Database) -> None:
+def test_an_incident_that_was_lost_often_is_tried_less_and_less_often(database: Database) -> None:
     with database.transaction() as session:
         incident = values.added(session)
     at, moments = timedelta(0), []
@@ -61,7 +61,7 @@ def test_what_was_lost_often_is_tried_ever_more_seldom(database: Database) -> No
     assert 2 * HOUR < moments[-1] < 4 * HOUR  # the tries that it has reach over hours
 
 
-def test_a_clock_that_was_set_back_does_not_put_a_try_off(database: Database) -> None:
+def test_a_clock_that_was_set_back_does_not_delay_a_try(database: Database) -> None:
     with database.transaction() as session:
         incident = values.added(session)
     for _ in range(3):
@@ -71,7 +71,7 @@ def test_a_clock_that_was_set_back_does_not_put_a_try_off(database: Database) ->
     assert lose(database, incident, HOUR) == 4
 
 
-def test_those_claimed_together_are_written_at_once_whatever_was_lost_of_each(database: Database) -> None:
+def test_incidents_claimed_together_are_written_in_one_statement(database: Database) -> None:
     with database.transaction() as session:
         claimed = [values.added(session, str(at)) for at in range(5)]
     for _ in range(3):

@@ -45,13 +45,13 @@ def without_later_fields(verdict: dict[str, Any], older: dict[str, Any]) -> dict
     }
 
 
-def test_verdicts_of_the_last_release_say_what_they_said(of_release: list[dict[str, Any]]) -> None:
+def test_verdicts_of_the_last_release_are_read_unchanged(of_release: list[dict[str, Any]]) -> None:
     assert len(of_release) > 30
     for stored in of_release:
         assert without_later_fields(from_stored(stored).as_dict(), stored) == stored
 
 
-def test_verdicts_from_before_the_numbers_say_what_they_said() -> None:
+def test_verdicts_without_a_form_number_are_read_unchanged() -> None:
     known = unnumbered()
     assert {stored["outcome"] for stored in known} == {"explained", "unexplained", "healthy"}
     for stored in known:
@@ -67,7 +67,7 @@ def test_the_parts_have_their_types() -> None:
     assert isinstance(verdict.cascades, tuple)
 
 
-def test_what_is_stored_today_is_read_back_equal() -> None:
+def test_a_verdict_stored_now_is_read_back_equal() -> None:
     for verdict in [*map(from_stored, unnumbered()), values.verdict()]:
         stored = json.loads(json.dumps(to_stored(verdict)))
         assert stored["form"] == FORM
