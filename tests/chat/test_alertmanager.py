@@ -109,7 +109,7 @@ def test_it_is_one_alert_that_ends_with_its_group_and_comes_back(end: dict[str, 
     assert (len(running.alerts), alert["startsAt"]) == (1, "2026-05-03T00:00:00.000Z")
 
 
-def test_alerts_that_fire_are_told_again_and_end_when_they_would_have() -> None:
+def test_firing_alerts_are_sent_again_and_end_at_the_same_time() -> None:
     now = datetime.now(UTC)
     with fake() as running:
         groups = [GROUP | {"group": GROUP["group"] | {"last_seen": (now - timedelta(hours=hours)).isoformat()}} for hours in (1, 25)]  # fmt: skip
@@ -126,7 +126,7 @@ def test_alerts_that_fire_are_told_again_and_end_when_they_would_have() -> None:
     assert timedelta(hours=22, minutes=59) < left < timedelta(hours=23, minutes=1)
 
 
-def test_nothing_is_told_of_a_group_that_it_does_not_know() -> None:
+def test_nothing_is_sent_about_a_group_without_an_alert() -> None:
     with fake() as running:
         assert sender(running).send(usual(kind=NoticeKind.REPEAT), "k") is None
         assert sender(running).send(usual(kind=NoticeKind.STATUS), "k") is None

@@ -29,7 +29,7 @@ def settings(folder: Path, rules: str | None = None, **more: Any) -> Settings:
     return Settings(data_dir=folder, routes_file=file, **more)
 
 
-def test_what_is_set_is_a_channel_and_gets_everything(tmp_path: Path) -> None:
+def test_a_configured_channel_gets_everything(tmp_path: Path) -> None:
     known = settings(
         tmp_path,
         slack_webhook_url=HOOK,
@@ -105,7 +105,7 @@ to = "slack"
         ("[[rules]", "routes.toml"),
     ],
 )
-def test_a_bad_rule_is_said_in_one_line_that_names_it(tmp_path: Path, rules: str, problem: str) -> None:
+def test_a_bad_rule_is_reported_in_one_line_that_names_it(tmp_path: Path, rules: str, problem: str) -> None:
     with pytest.raises(SettingError) as raised:
         routes_of(settings(tmp_path, rules, slack_webhook_url=HOOK))
     assert raised.value.message.startswith("TRIAGE_ROUTES_FILE: ")

@@ -102,7 +102,7 @@ def test_an_ignored_group_is_closed_as_not_planned() -> None:
             assert fake.issues[only(fake)].reason == reason
 
 
-def test_what_people_closed_at_the_tracker_stays_closed(fake: Tracker) -> None:
+def test_an_issue_that_people_closed_stays_closed(fake: Tracker) -> None:
     thread = sender(fake).send(usual(), "k")
     fake.issues[only(fake)].closed = True
     sender(fake).send(usual(kind=NoticeKind.COUNT, over={"count": 10.0}), "k2", thread)
@@ -110,7 +110,7 @@ def test_what_people_closed_at_the_tracker_stays_closed(fake: Tracker) -> None:
     assert "Seen 10 times" in fake.issues[only(fake)].comments[0]
 
 
-def test_a_deleted_issue_is_forgotten_and_the_next_alert_opens_another(fake: Tracker) -> None:
+def test_after_a_deleted_issue_the_next_alert_opens_another(fake: Tracker) -> None:
     thread = sender(fake).send(usual(), "k")
     fake.issues.clear()
     assert sender(fake).send(usual(kind=NoticeKind.STATUS, status=GroupStatus.RESOLVED), "k2", thread) is None
@@ -137,7 +137,7 @@ def test_a_test_reads_the_project_and_opens_nothing(fake: Tracker) -> None:
         sender(fake, place="acme/other").send(usual(kind=NoticeKind.TEST), "k")
 
 
-def test_a_workflow_without_an_end_is_told() -> None:
+def test_a_workflow_without_a_done_status_is_reported() -> None:
     with fake_jira() as fake:
         thread = sender(fake).send(usual(), "k")
         del fake.workflow["Done"]

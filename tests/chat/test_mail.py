@@ -60,7 +60,7 @@ def plain(port: int) -> Mail:
     return Mail(Server("127.0.0.1", port, "no"), FROM, TO)
 
 
-def test_a_mail_says_it_in_text_and_html_and_stands_in_the_groups_thread() -> None:
+def test_a_mail_has_text_and_html_and_is_in_the_groups_thread() -> None:
     box = Box()
     with smtp(box) as port:
         plain(port).send(usual(title="A <b> & \r\nBcc: eve@example.org"), "incident 17 new email")
@@ -102,7 +102,7 @@ def test_it_asks_for_tls_and_logs_in_and_sends_nothing_without(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("answer", "passing"), [("451 later", True), ("552 too large", False)])
-def test_what_the_server_says_tells_whether_it_passes(answer: str, passing: bool) -> None:
+def test_the_servers_answer_decides_if_an_error_is_temporary(answer: str, passing: bool) -> None:
     box = Box()
     box.answer = answer
     with smtp(box) as port, pytest.raises(Undelivered, match=answer[:3]) as refused:
@@ -110,7 +110,7 @@ def test_what_the_server_says_tells_whether_it_passes(answer: str, passing: bool
     assert refused.value.passing is passing
 
 
-def test_people_whom_the_server_refuses_are_told_of() -> None:
+def test_refused_recipients_are_named() -> None:
     box = Box()
     box.refuse = {"bob@example.org": "550 no such user"}
     with smtp(box) as port:

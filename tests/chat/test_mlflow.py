@@ -144,7 +144,7 @@ def test_a_run_that_the_server_does_not_know_is_nothing_to_repeat() -> None:
     assert running.calls == 1
 
 
-def test_a_wrong_address_or_token_is_told() -> None:
+def test_a_wrong_address_or_token_is_reported() -> None:
     with fake("Bearer t0") as running:
         with pytest.raises(Undelivered, match="MLflow answered 401") as wrong:
             sender(running).send(usual(kind=NoticeKind.TEST), "t")
@@ -171,7 +171,7 @@ def test_the_settings_make_the_channel_and_want_a_token(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["https://mlflow.example.org", "mlflow:5000", "a b", "*"])
-def test_what_is_no_host_ends_the_start(tmp_path: Path, text: str) -> None:
+def test_an_invalid_host_prevents_the_start(tmp_path: Path, text: str) -> None:
     with pytest.raises(SettingError, match="TRIAGE_MLFLOW_HOSTS: not a comma-separated list of host names"):
         Settings.from_environment({"TRIAGE_DATA_DIR": str(tmp_path), "TRIAGE_MLFLOW_HOSTS": text})
 

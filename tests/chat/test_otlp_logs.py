@@ -77,7 +77,7 @@ def test_a_run_that_goes_on_is_a_warning_and_a_test_is_none() -> None:
     assert test["time"] > 0
 
 
-def test_one_that_is_sent_again_can_be_told_from_another() -> None:
+def test_a_record_sent_again_has_the_same_uid() -> None:
     with fake_endpoint() as running:
         for key in ("k", "k", "l"):
             sender(running).send(notice(), key)
@@ -86,7 +86,7 @@ def test_one_that_is_sent_again_can_be_told_from_another() -> None:
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_what_can_pass_is_tried_again_when_the_endpoint_says(status: int) -> None:
+def test_a_temporary_error_is_retried_when_the_endpoint_says(status: int) -> None:
     with fake_endpoint() as running:
         running.refusals = [Told(b'{"message": "slow down"}', status, {"Retry-After": "17"})]
         with pytest.raises(Undelivered, match=f"the OTLP endpoint answered {status}: slow down") as refused:
@@ -144,7 +144,7 @@ def test_a_private_address_is_refused_as_everywhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["api-key", "=secret", "api key=secret", "a=", "a=sec%0Aret", "a=geheimnis-ä"])
-def test_what_is_no_header_ends_the_start_and_is_not_repeated(tmp_path: Path, text: str) -> None:
+def test_an_invalid_header_prevents_the_start_and_is_not_printed(tmp_path: Path, text: str) -> None:
     with pytest.raises(SettingError, match=r"TRIAGE_OTLP_HEADERS: ") as wrong:
         Settings.from_environment({"TRIAGE_DATA_DIR": str(tmp_path), "TRIAGE_OTLP_HEADERS": text})
     assert text not in str(wrong.value)

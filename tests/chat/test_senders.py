@@ -119,7 +119,7 @@ def test_a_code_in_a_200_is_a_failure(
 
 
 @pytest.mark.parametrize(("status", "passing"), [(400, False), (403, False), (404, False), (410, False), (429, True), (500, True), (503, True), (302, False)])  # fmt: skip
-def test_what_a_status_means(status: int, passing: bool) -> None:
+def test_each_status_is_temporary_or_permanent(status: int, passing: bool) -> None:
     with serving(lambda _: Told(b"because", status, {"Retry-After": "30"})) as url:
         for sender in (Webhook(OUTGOING, url), SlackWebhook(OUTGOING, url, True), DingTalk(OUTGOING, f"{url}?x=y")):
             with pytest.raises(Undelivered, match=str(status)) as refused:
@@ -177,14 +177,14 @@ def test_the_bot_keeps_a_thread_and_counts_on_in_its_first_message(slack: FakeSl
     assert (slack.messages[1].thread, slack.messages[1].payload["reply_broadcast"]) == (thread.ts, True)
 
 
-def test_a_thread_that_somebody_deleted_is_forgotten(slack: FakeSlack) -> None:
+def test_a_deleted_thread_is_forgotten_without_a_message(slack: FakeSlack) -> None:
     repeat = usual(kind=NoticeKind.REPEAT)
     assert bot(slack).send(repeat, "k", Thread("C1", "0.1", "17"), repeat) is None
     assert slack.messages == []
 
 
 @pytest.mark.parametrize(("error", "passing"), [("channel_not_found", False), ("invalid_auth", False), ("internal_error", True), ("ratelimited", True)])  # fmt: skip
-def test_what_an_error_of_slacks_means(slack: FakeSlack, error: str, passing: bool) -> None:
+def test_each_slack_error_is_temporary_or_permanent(slack: FakeSlack, error: str, passing: bool) -> None:
     slack.errors["chat.postMessage"] = error
     with pytest.raises(Undelivered, match=error) as refused:
         bot(slack).send(usual(), "k")

@@ -31,7 +31,7 @@ def test_a_short_note_is_taken_too(text: str) -> None:
     assert problem_with(payload) is None
 
 
-def test_it_tells_what_a_good_alert_tells() -> None:
+def test_it_has_the_parts_of_a_good_alert() -> None:
     shown = texts(message(usual()))
     for part in (
         "New failure: The GPU ran out of memory",
@@ -67,6 +67,6 @@ def test_its_buttons_are_those_that_make_sense() -> None:
     assert actions(usual(kind=NoticeKind.TEST, group=None, incident=None)) == ["open"]
 
 
-def test_what_a_threshold_was_is_told() -> None:
+def test_the_threshold_is_named() -> None:
     assert "100 times" in texts(message(usual(kind=NoticeKind.COUNT, count=104, over={"count": 100.0})))
     assert "1,000 GPU hours lost" in texts(message(usual(kind=NoticeKind.COST, over={"cost": 1000.0})))

@@ -170,7 +170,7 @@ def test_one_that_is_lost_on_its_way_is_sent_again() -> None:
     assert running.tags == ["baseline", "torchtriage:cuda.oom"]
 
 
-def test_a_refusal_in_an_answer_of_200_is_told() -> None:
+def test_a_refusal_in_an_answer_of_200_is_reported() -> None:
     with fake() as running:
         running.refusals = [failed("permission denied"), Told(b"<html>", 200, {"Content-Type": "text/html"})]
         with pytest.raises(Undelivered, match="W&B refused it: permission denied") as denied:
@@ -180,7 +180,7 @@ def test_a_refusal_in_an_answer_of_200_is_told() -> None:
     assert not denied.value.passing
 
 
-def test_a_wrong_address_or_key_is_told_and_a_right_one_changes_nothing() -> None:
+def test_a_wrong_address_or_key_is_reported_and_a_right_one_changes_nothing() -> None:
     with fake() as running:
         with pytest.raises(Undelivered, match="W&B answered 401: user is not logged in") as wrong:
             sender(running, key="other").send(usual(kind=NoticeKind.TEST), "t")

@@ -30,7 +30,7 @@ def test_two_logs_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert json.loads(capsys.readouterr().out)["changes"][0]["kind"] == "setting"
 
 
-def test_nothing_that_differs_is_said_in_the_language_asked_for(
+def test_no_difference_is_reported_in_the_requested_language(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = written(tmp_path, "a.log", "Namespace(lr=0.1, workers=8)")

@@ -56,7 +56,7 @@ def test_several_logs_are_attempts_of_one_job(logs: dict[str, str], capsys: pyte
     assert (twice["action"], twice["rule"], twice["attempt"]["attempt"]) == ("wait", "retries-used", 1)
 
 
-def test_what_it_prints_is_a_history_for_the_next_one(
+def test_its_output_is_a_history_for_the_next_decision(
     logs: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     history = tmp_path / "history.jsonl"
@@ -73,7 +73,7 @@ def test_the_exit_code_of_the_job_says_that_it_failed(logs: dict[str, str], caps
 
 
 @pytest.mark.parametrize(("log", "status"), [("oom", 11), ("jammed", 10), ("cut", 14)])
-def test_the_exit_code_tells_the_decision(logs: dict[str, str], log: str, status: int) -> None:
+def test_the_exit_code_is_the_decision(logs: dict[str, str], log: str, status: int) -> None:
     assert main(["decide", "--exit-code", logs[log]]) == status
 
 

@@ -50,7 +50,7 @@ def started(folder: Path, *arguments: str, **environment: str) -> subprocess.Pop
          "port TAKEN can't be used: Address already in use"),
     ],
 )  # fmt: skip
-def test_what_keeps_a_command_from_its_work_is_one_line(
+def test_an_error_before_the_work_is_one_line(
     command: str, environment: dict[str, str], status: int, said: str, tmp_path: Path
 ) -> None:
     (tmp_path / "c").write_text(CLUSTER)

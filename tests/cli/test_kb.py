@@ -53,7 +53,7 @@ def test_show_prints_an_entry(lang: str, word: str, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize(("lang", "word"), [("en", "Prevention"), ("zh", "如何预防")])
-def test_show_tells_how_to_prevent_it(lang: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_says_how_to_prevent_it(lang: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
     told = built_in_knowledge().entries["cuda.oom"].prevent[0]
     main(["kb", "show", "cuda.oom", "--lang", lang])
     shown = capsys.readouterr().out
@@ -82,7 +82,7 @@ def test_search_lists_entries_best_first(lang: str, title: str, capsys: pytest.C
     assert [hit["score"] for hit in found] == sorted((hit["score"] for hit in found), reverse=True)
 
 
-def test_search_is_told_to_people_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_has_output_for_people_too(capsys: pytest.CaptureFixture[str]) -> None:
     main(["kb", "search", "cuda out of memory"])
     assert "cuda.oom " in capsys.readouterr().out.splitlines()[0]
     main(["kb", "search", "zzzqq"])

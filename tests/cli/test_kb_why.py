@@ -35,7 +35,7 @@ def test_a_wrong_id_suggests_the_nearest_ones(log: Path, capsys: pytest.CaptureF
     assert "cuda.oom" in err
 
 
-def test_a_missing_log_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_log_is_reported_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "why", "cuda.oom", "nowhere.log"]) == 2
     assert "nowhere.log" in capsys.readouterr().err
 
@@ -51,7 +51,7 @@ def test_a_missing_log_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -
         ("zh", ["情形 empty 生效", "情形 later 也成立", "情形 step 不生效：step 未知"]),
     ],
 )  # fmt: skip
-def test_why_tells_which_case_speaks(
+def test_why_names_the_selected_case(
     lang: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TRIAGE_KNOWLEDGE_DIRS", str(tmp_path))

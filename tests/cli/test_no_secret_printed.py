@@ -42,9 +42,7 @@ def leaks(said: str) -> list[str]:
     ],
     ids=" ".join,
 )
-def test_what_is_printed_of_any_log(
-    logs: dict[str, str], command: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_output_for_any_log(logs: dict[str, str], command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, *logs.values()]) == 0
     said = capsys.readouterr()
     assert said.out.count("WidgetError") >= len(LOGS)
@@ -62,7 +60,7 @@ def test_why_an_entry_did_not_match(logs: dict[str, str], way: str, capsys: pyte
 
 
 @pytest.mark.parametrize("way", ["entities in a line", "percent signs in a line", "the message"])
-def test_what_a_model_is_sent_and_says(
+def test_text_to_and_from_a_model(
     logs: dict[str, str], way: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with model() as fake:

@@ -33,7 +33,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("stored")
-def test_it_shows_what_would_change_and_changes_it_when_it_is_told_to(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_shows_what_would_change_and_changes_it_when_confirmed(capsys: pytest.CaptureFixture[str]) -> None:
     for looked_at in (2, 1):  # the healthy one is noted as the same
         assert main(["retriage", "--dry-run"]) == 0
         told = capsys.readouterr().out

@@ -97,7 +97,7 @@ def test_a_failure_is_shown_decided_and_tried_again(runner: Runner) -> None:
     assert errors.endswith("torchtriage: attempt 1 starts\n")
 
 
-def test_what_a_restart_does_not_help_is_not_tried_again(runner: Runner) -> None:
+def test_a_failure_that_a_restart_does_not_help_is_not_retried(runner: Runner) -> None:
     status, output, errors = runner.run("--", *PYTHON, ONCE.format(failures=9, error=OOM))
     assert (status, output.count("step 1 ")) == (1, 1)
     assert "torchtriage: Decision  Stop\n" in errors
@@ -186,7 +186,7 @@ def test_a_signal_while_it_waits_ends_it_too(runner: Runner) -> None:
     assert (process.returncode, output.count(b"step 1 ")) == (1, 1)
 
 
-def test_what_an_attempt_leaves_behind_is_gone_before_the_next(runner: Runner) -> None:
+def test_files_of_an_attempt_are_removed_before_the_next(runner: Runner) -> None:
     script = (
         "import os, subprocess, sys\n"
         "if os.environ['TORCHTRIAGE_ATTEMPT'] == '0':\n"
@@ -246,7 +246,7 @@ def test_on_a_terminal_the_command_reads_it_and_gets_ctrl_c(terminal: int) -> No
     until(b"caught")
 
 
-def test_a_command_that_cannot_be_started_is_told_as_a_shell_does(runner: Runner) -> None:
+def test_a_command_that_cannot_be_started_is_reported_as_a_shell_does(runner: Runner) -> None:
     assert runner.run("--", "no-such-program") == (127, "", "torchtriage: no-such-program: No such file or directory\n")
     assert runner.run("--", "/etc/hostname")[0] == 126
     assert runner.run("--restarts", "1")[0] == 2

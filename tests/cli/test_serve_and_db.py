@@ -46,7 +46,7 @@ def test_the_database_is_upgraded_and_checked(
     assert "is at version" in capsys.readouterr().out
 
 
-def test_all_verdicts_are_counted_anew(
+def test_all_verdicts_are_counted_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TRIAGE_DATA_DIR", str(tmp_path))
@@ -83,7 +83,7 @@ def test_a_bad_setting_stops_the_start(
     assert "\n" not in raised.value.message
 
 
-def test_a_port_that_is_taken_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_in_use_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIAGE_DATA_DIR", str(tmp_path))
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
@@ -92,7 +92,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
         serve.run(options("serve", "--port", str(taken.getsockname()[1])))
 
 
-def test_a_name_to_listen_on_that_leads_nowhere_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_host_name_to_listen_on_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIAGE_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("TRIAGE_AUTH", "tokens")
     with pytest.raises(TriageError, match=r"can't listen on no.such.invalid:8000: \w") as raised:
@@ -203,7 +203,7 @@ def test_stored_logs_are_checked_and_the_bad_ones_named(service: Service, capsys
     assert told(capsys, "check")[0] == 0
 
 
-def test_a_newer_database_is_said_in_one_line(
+def test_a_newer_database_is_reported_in_one_line(
     service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with closing(sqlite3.connect(tmp_path / "torchtriage.db")) as database, database:
@@ -218,7 +218,7 @@ def test_a_newer_database_is_said_in_one_line(
         )
 
 
-def test_what_is_held_back_is_removed_by_hand(
+def test_held_back_deletions_can_be_run_by_command(
     service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert told(capsys, "forget-old") == (0, ["TRIAGE_RETENTION_DAYS is not set: incidents are kept forever"])

@@ -62,7 +62,7 @@ def test_the_json_has_every_name_of_the_contract(tmp_path: Path, capsys: pytest.
     assert verdict["run"]["started"] == "2026-05-01T09:00:00.100000"
 
 
-def test_how_to_prevent_it_is_told_to_people_and_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prevention_is_shown_to_people_and_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(write(tmp_path / "run.log", text(BANNER, steps([0]), "torch.OutOfMemoryError: CUDA out of memory.")))
     main(["triage", "--json", path])
     prevent = json.loads(capsys.readouterr().out)["root_cause"]["prevent"]
@@ -183,7 +183,7 @@ LEAKING = f'Traceback (most recent call last):\n  File "/job/train.py", line 3, 
 
 
 @pytest.mark.parametrize("form", [["--json"], []])
-def test_what_is_printed_holds_no_secret(form: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_output_contains_no_secret(form: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(write(tmp_path / "run.log", LEAKING.encode()))
     assert main(["triage", *form, path]) == 0
     told = capsys.readouterr()

@@ -91,7 +91,7 @@ def test_a_process_that_is_stopped_and_goes_on(log: Path, environment: dict[str,
 
 
 @pytest.mark.slow
-def test_a_watchdog_is_told_at_once(log: Path, environment: dict[str, str]) -> None:
+def test_a_watchdog_is_reported_at_once(log: Path, environment: dict[str, str]) -> None:
     word = (
         "[rank1]:[E1120 16:35:22.562200028 ProcessGroupNCCL.cpp:688] [Rank 1] Watchdog caught collective operation "
         "timeout: WorkNCCL(SeqNum=168, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600021 "
@@ -113,7 +113,7 @@ def test_a_watchdog_is_told_at_once(log: Path, environment: dict[str, str]) -> N
 @pytest.mark.parametrize(
     ("lang", "words"), [("en", "no output for 2 s (limit 2 s)"), ("zh", "已有 2 秒没有输出（时限 2 秒）")]
 )
-def test_a_log_that_nobody_writes_is_told_to_people_and_ctrl_c_gives_a_last_verdict(
+def test_a_silent_log_is_reported_and_ctrl_c_gives_a_last_verdict(
     log: Path, environment: dict[str, str], lang: str, words: str
 ) -> None:
     log.write_text("step 7 loss 2.5\nstep 8 loss 2.4\n")
@@ -130,7 +130,7 @@ def test_a_log_that_nobody_writes_is_told_to_people_and_ctrl_c_gives_a_last_verd
         assert watch.wait(60) == 0
 
 
-def test_a_log_that_stopped_long_ago_is_told_at_once(log: Path, environment: dict[str, str]) -> None:
+def test_a_log_that_stopped_long_ago_is_reported_at_once(log: Path, environment: dict[str, str]) -> None:
     log.write_text("step 7 loss 2.5\n")
     os.utime(log, (log.stat().st_mtime - 2000,) * 2)
     with started([*PROGRAM, "--json", str(log)], env=environment) as watch:

@@ -22,7 +22,7 @@ def _nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ([*URL, "--kubeconfig", "missing"], "no cluster to watch: "),
     ([*URL, "--context", "missing"], "no cluster to watch: "),
 ])  # fmt: skip
-def test_what_is_set_wrong_is_one_line_and_status_2(
+def test_a_wrong_setting_is_one_line_and_status_2(
     arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["watch-kubernetes", "--folder", str(tmp_path), *arguments]) == 2

@@ -70,7 +70,7 @@ def sent(service: Service, content: bytes = OUT_OF_MEMORY) -> str:
 
 @pytest.mark.slow
 @pytest.mark.postgres
-def test_a_worker_triages_what_a_server_accepted_and_who_waits_is_told(accepting: Service) -> None:
+def test_a_worker_triages_a_servers_incidents_and_waiting_callers_get_the_verdict(accepting: Service) -> None:
     with kept_port() as port, worker(accepting.settings, TRIAGE_WORKER_METRICS_PORT=str(port)):
         incident_id = sent(accepting)
         future = accepting.queue.find(incident_id)
@@ -95,7 +95,7 @@ def shown(port: int) -> str:
 
 @pytest.mark.slow
 @pytest.mark.postgres
-def test_what_a_stopped_worker_leaves_is_handed_back_and_what_a_killed_one_had_goes_to_another(
+def test_work_of_a_stopped_or_killed_worker_goes_to_another(
     accepting: Service,
 ) -> None:
     # A worker's first triage takes seconds, as its process is started then.

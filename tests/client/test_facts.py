@@ -99,7 +99,7 @@ def test_it_runs_on_python_3_8(tmp_path: Path) -> None:
     )
 
 
-def test_every_option_stands_in_the_docs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_option_is_in_the_docs(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         client.main(["run", "--help"])
     shown = capsys.readouterr().out

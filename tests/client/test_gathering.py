@@ -37,7 +37,7 @@ def names_in(bundle: Path) -> list[str]:
             return tar.getnames()
 
 
-def test_what_the_host_knows_goes_with_the_report(bench: Bench) -> None:
+def test_evidence_from_the_host_is_sent_with_the_report(bench: Bench) -> None:
     environment = programs(bench, dmesg=f"{NOW}echo '{XID}'", nvidia_smi="echo '==============NVSMI LOG=============='")
     assert bench.script(FAILS, environment=environment)[0] == 1
     assert FALLEN in bench.log(f"dmesg.{HOST}.txt")
@@ -86,7 +86,7 @@ def test_nothing_is_gathered_of_a_command_that_ends_well_or_where_it_is_not_want
 
 @pytest.mark.slow  # it waits the seconds
 @pytest.mark.parametrize("name", ["nvidia_smi", "dmesg"])
-def test_a_program_that_hangs_is_given_up_and_told(alone: Bench, name: str) -> None:
+def test_a_program_that_hangs_is_given_up_and_reported(alone: Bench, name: str) -> None:
     environment = programs(alone, **{name: "trap '' TERM; sleep 600"}) | {"TORCHTRIAGE_TIMEOUT": "9"}
     status, _, errors = alone.script(OUT_OF_MEMORY, environment=environment)
     assert (status, len(alone.bundles())) == (1, 1)

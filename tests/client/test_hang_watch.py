@@ -30,14 +30,14 @@ def test_an_evaluation_that_only_stacks_show_is_no_hang(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_every_hang_is_told(seed: int) -> None:
+def test_every_hang_is_reported(seed: int) -> None:
     run, since = made_hang(seed)
     news = watched(run, since + 3600)
     assert {told.kind for _, told in news} <= {"silent", "stalled", "watchdog"}
     assert since + 90 < news[0][0] < since + 1200
 
 
-def test_a_usual_run_is_told_after_the_least_time() -> None:
+def test_a_usual_run_is_reported_after_the_minimum_time() -> None:
     (at, news), *others = watched(STEPS, 1000)
     assert (at, news.kind, news.seconds, news.limit, news.usual, news.step) == (150, "silent", 91, 90, 1, 59)
     assert not others
@@ -74,7 +74,7 @@ def test_a_run_that_only_a_monitor_prints_makes_no_step() -> None:
     assert not others
 
 
-def test_a_watchdog_is_told_at_once_and_once() -> None:
+def test_a_watchdog_is_reported_at_once_and_once() -> None:
     word = "[rank3]: [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=168)"
     run = [*STEPS, Print(65.0, word), Print(66.0, word)]
     (at, news), *others = watched(run, 80)
@@ -145,7 +145,7 @@ def test_a_silence_that_was_borne_says_nothing_when_it_ends_and_the_next_is_look
         b'  File "train.py", line 88 in <module>\n',
     ],
 )  # fmt: skip
-def test_only_the_main_thread_tells_that_a_rank_moves(stacks: bytes) -> None:
+def test_only_the_main_thread_shows_that_a_rank_moves(stacks: bytes) -> None:
     assert client.place_of(stacks % 3) == client.place_of(stacks % 4) != b""
     assert client.place_of(stacks.replace(b"88", b"89") % 3) != client.place_of(stacks % 3)
 
@@ -203,7 +203,7 @@ def test_other_lines_show_no_step() -> None:
     assert client.step_in(b"loading the model\nGPU 3 is warm\n") is None
 
 
-def test_the_engine_is_told_what_the_log_does_not_show() -> None:
+def test_the_engine_gets_a_line_about_the_silence() -> None:
     news = News("silent", 94.6, 90.0, step=341)
     assert news.for_engine == "torchtriage watch: no output for 95 s (limit 90 s); reached 341\n"
     assert news._replace(kind="watchdog").for_engine == ""
@@ -218,7 +218,7 @@ def followed(file: Followed) -> bytes:
     return b"".join(file.read())
 
 
-def test_a_file_that_is_renamed_and_made_anew_is_followed(tmp_path: Path) -> None:
+def test_a_file_that_is_renamed_and_made_again_is_followed(tmp_path: Path) -> None:
     path = tmp_path / "train.log"
     path.write_text("one\n")
     file = Followed(str(path))

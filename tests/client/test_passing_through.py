@@ -39,7 +39,7 @@ def test_the_status_is_the_commands_own(alone: Bench, ends: str, status: int) ->
     assert alone.run("run", "--", "sh", "-c", ends)[0] == status
 
 
-def test_a_missing_command_is_told_as_a_shell_does(alone: Bench) -> None:
+def test_a_missing_command_is_reported_as_a_shell_does(alone: Bench) -> None:
     status, _, errors = alone.run("run", "--", "no-such-program")
     assert (status, errors) == (127, "torchtriage-client: no-such-program: No such file or directory\n")
     assert not alone.captures()
@@ -130,7 +130,7 @@ def test_a_killed_client_leaves_no_command_behind(alone: Bench) -> None:
     os.close(alive)
 
 
-def test_what_runs_on_in_the_background_keeps_its_output(alone: Bench) -> None:
+def test_a_background_process_keeps_its_output(alone: Bench) -> None:
     os.mkfifo(alone.folder / "go")
     with ended(alone.start("run", "--", "sh", "-c", "(read line < go; echo late) & echo early")) as process:
         assert process.stdout is not None

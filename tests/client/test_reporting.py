@@ -43,7 +43,7 @@ def test_a_failure_is_reported_and_explained(bench: Bench) -> None:
     assert not bench.bundles() + bench.captures()
 
 
-def test_a_repeat_that_this_token_may_not_read_is_told_by_its_address(bench: Bench, tmp_path: Path) -> None:
+def test_a_repeat_that_this_token_may_not_read_is_reported_by_its_url(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "run.log").write_text("RuntimeError: x\n")
     with serving(lambda _: Told(b'{"id": "7", "state": "triaged"}')) as url:
         status, output, _ = bench.run("report", str(tmp_path / "run.log"), environment={"TORCHTRIAGE_URL": url})
@@ -52,7 +52,7 @@ def test_a_repeat_that_this_token_may_not_read_is_told_by_its_address(bench: Ben
     assert f"{url}/incidents/7" in output
 
 
-def test_a_decision_is_told_and_sets_the_status(bench: Bench, tmp_path: Path) -> None:
+def test_a_decision_is_printed_and_sets_the_status(bench: Bench, tmp_path: Path) -> None:
     log = tmp_path / "run.log"
     log.write_text(
         "Traceback (most recent call last):\nRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
@@ -76,7 +76,7 @@ def test_a_success_is_not(bench: Bench) -> None:
     assert not bench.incidents() + bench.bundles() + bench.captures()
 
 
-def test_death_by_a_signal_stands_in_the_log(bench: Bench) -> None:
+def test_death_by_a_signal_is_in_the_log(bench: Bench) -> None:
     status, _, errors = bench.run("run", "--", "sh", "-c", "echo step 1 loss 2.5; kill -9 $$")
     assert status == -signal.SIGKILL
     assert "process.oom-killed" in errors
@@ -136,7 +136,7 @@ def test_without_a_decision_the_status_stays(bench: Bench) -> None:
     assert "the incident has no verdict yet" in errors
 
 
-def test_a_command_that_is_told_to_end_is_not_decided_about(bench: Bench) -> None:
+def test_a_command_that_is_told_to_stop_gets_no_decision(bench: Bench) -> None:
     asked = []
 
     def answers(told: Asked) -> Told:
@@ -344,7 +344,7 @@ sys.exit(1)
 """
 
 
-def test_what_each_rank_wrote_is_sent(bench: Bench) -> None:
+def test_the_output_of_each_rank_is_sent(bench: Bench) -> None:
     _, output, errors = bench.script(LAUNCHER)
     assert output == "3 True True\n"
     assert "rank 1" in errors

@@ -39,7 +39,7 @@ def train(bench: Bench, script: str, environment: dict[str, str], job: str) -> t
     return bench.run("run", *said, "--", "trainer", script, environment=environment)
 
 
-def test_three_changes_are_told_since_it_worked(bench: Bench) -> None:
+def test_three_changes_since_it_worked_are_shown(bench: Bench) -> None:
     old, new = installed(bench, "torch", "2.5.1"), installed(bench, "torch", "2.6.0")
     assert train(bench, WORKS, old | {"NCCL_P2P_DISABLE": "1", "MY_DB_PASSWORD": "hunter2"}, "1") == (
         0, "loading shards\nstep 1 loss 2.5\n", "")  # fmt: skip
@@ -62,7 +62,7 @@ def test_three_changes_are_told_since_it_worked(bench: Bench) -> None:
     assert "NCCL_P2P_DISABLE 不再设置" in page(bench, f"/incidents/{incident['id']}", "zh")
 
 
-def test_what_does_not_differ_is_not_told(bench: Bench) -> None:
+def test_equal_values_are_not_shown(bench: Bench) -> None:
     same = installed(bench, "torch", "2.6.0")
     said = ("run", "--job-name", bench.user, "--", "trainer")
     assert bench.run(*said, WORKS, environment=same)[0] == 0
@@ -73,7 +73,7 @@ def test_what_does_not_differ_is_not_told(bench: Bench) -> None:
     assert 'id="since-good"' not in page(bench, f"/incidents/{incident['id']}")
 
 
-def test_a_new_line_above_the_failure_is_told(bench: Bench) -> None:
+def test_a_new_line_above_the_failure_is_shown(bench: Bench) -> None:
     said = ("run", "--job-name", bench.user, "--", "python3", "-c")
     assert bench.run(*said, WORKS)[0] == 0
     errors = bench.run(*said, NEW_LINE + OUT_OF_MEMORY)[2]

@@ -227,7 +227,7 @@ def test_a_rank_that_works_without_a_word_is_no_hang(bench: Bench, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_what_is_ended_as_it_hung_says_so_at_its_end(bench: Bench) -> None:
+def test_a_job_ended_because_it_hung_says_so_at_its_end(bench: Bench) -> None:
     with watched(bench, "--stop-after", "1", environment=RANK) as process:
         until(process, "more:")
         lines = until(process, "more:")
@@ -237,7 +237,7 @@ def test_what_is_ended_as_it_hung_says_so_at_its_end(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_that_is_stopped_is_told(bench: Bench) -> None:
+def test_a_stopped_process_is_reported(bench: Bench) -> None:
     command = [sys.executable, "-c", "import os; os.kill(os.getpid(), 19)\n" + STOPS]
     with ended(bench.start("watch", *SHORT, "--", *command, environment=RANK)) as process:
         lines = until(process, "more:")
@@ -282,7 +282,7 @@ def test_the_hook_gives_way_to_a_module_of_the_same_name(bench: Bench) -> None:
     assert bench.run(*plain, environment=RANK) == (0, "[]\n", "")
 
 
-def test_every_option_stands_in_the_docs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_option_is_in_the_docs(capsys: pytest.CaptureFixture[str]) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "watch.md").read_text()
     told = []
     for command in ("run", "watch"):
@@ -293,7 +293,7 @@ def test_every_option_stands_in_the_docs(capsys: pytest.CaptureFixture[str]) -> 
     assert not [option for option in told[1] - told[0] if option not in page]
 
 
-def test_a_wrong_limit_is_told_and_the_command_runs(alone: Bench) -> None:
+def test_a_wrong_limit_is_reported_and_the_command_runs(alone: Bench) -> None:
     status, output, errors = alone.run("watch", "--silence", "soon", "--", "echo", "fine")
     assert (status, output) == (0, "fine\n")
     assert errors == "torchtriage-client: --silence: not a number above 0: soon: the command runs unreported\n"

@@ -107,7 +107,7 @@ def test_a_host_that_is_left_out_keeps_the_checkpoint() -> None:
 
 
 @pytest.mark.parametrize("confidence", ["likely", "possible"])
-def test_what_is_not_certain_never_stops_a_job(confidence: str) -> None:
+def test_an_uncertain_cause_never_stops_a_job(confidence: str) -> None:
     for now in (
         failed("cuda.oom", "no", "fix-first", 3, confidence=confidence),
         failed("process.sigsegv", "once", "fix-first", 3, confidence=confidence, rank=1),
@@ -115,7 +115,7 @@ def test_what_is_not_certain_never_stops_a_job(confidence: str) -> None:
         assert decide(POLICY, now, before(now, 0, 1, 2)).action == "wait"
 
 
-def test_what_passes_by_itself_is_not_stopped_at_one_step() -> None:
+def test_a_temporary_cause_does_not_stop_a_job_at_one_step() -> None:
     now = failed("slurm.preempted", "yes", attempt=2)
     assert decide(POLICY, now, before(now, 0, 1)).action == "restart"
 

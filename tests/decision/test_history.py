@@ -27,7 +27,7 @@ def test_nothing_is_no_history() -> None:
     assert read_history(" \n") == ()
 
 
-def test_what_is_no_hosts_name_is_no_host() -> None:
+def test_an_invalid_host_name_is_no_host() -> None:
     assert read_history('[{"attempt": 0, "host": "gpu-1; reboot"}]')[0].host is None
 
 
@@ -43,6 +43,6 @@ def test_what_is_no_hosts_name_is_no_host() -> None:
         (json.dumps([{"attempt": 0}] * 1001), "List should have at most 1000 items"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(text: str, said: str) -> None:
+def test_a_wrong_history_is_reported_in_one_line(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=rf"^(: )?{re.escape(said)}[^\n]*$"):
         read_history(text)

@@ -57,7 +57,7 @@ def test_an_empty_file_is_the_default_under_its_own_name(tmp_path: Path) -> None
         ("\0", "no YAML: "),
     ],
 )
-def test_a_wrong_file_is_told_in_one_line_with_its_name(tmp_path: Path, content: str, said: str) -> None:
+def test_a_wrong_file_is_reported_in_one_line_with_its_name(tmp_path: Path, content: str, said: str) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(content)
     with pytest.raises(SettingError) as raised:
@@ -66,7 +66,7 @@ def test_a_wrong_file_is_told_in_one_line_with_its_name(tmp_path: Path, content:
     assert "\n" not in raised.value.message
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"can't be read: No such file or directory$"):
         load_policy(tmp_path / "none.yaml")
     with pytest.raises(SettingError, match="can't be read: Is a directory"):

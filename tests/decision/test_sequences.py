@@ -82,7 +82,9 @@ def test_only_certain_causes_stop_a_job(all_played: list[Played]) -> None:
         ("unexplained bug", "wait", 2), ("hang at a sample", "stop", 5),
     ],
 )  # fmt: skip
-def test_what_fails_always_ends_after_few_attempts(all_played: list[Played], kind: str, last: str, most: int) -> None:
+def test_a_job_that_always_fails_ends_after_few_attempts(
+    all_played: list[Played], kind: str, last: str, most: int
+) -> None:
     of_kind = [one for one in all_played if one.job.kind == kind]
     assert {one.decisions[-1].action for one in of_kind} == {last}
     assert max(len(one.attempts) for one in of_kind) <= most
@@ -97,7 +99,7 @@ def test_a_broken_host_is_left_out_and_the_job_ends_well(all_played: list[Played
     assert {one.decisions[-1].action for one in well} == {"restart-excluding"}
 
 
-def test_what_passes_by_itself_goes_on(all_played: list[Played]) -> None:
+def test_a_job_survives_temporary_outages(all_played: list[Played]) -> None:
     outages = [one for one in all_played if one.job.kind == "outage"]
     assert all(one.ended_well for one in outages)
     preempted = [one for one in all_played if one.job.kind == "preempted"]

@@ -72,7 +72,7 @@ def failing(name: str = "llama") -> Json:
 
 
 @pytest.mark.parametrize("after", ["packed", "closed", "moved", "noted"])
-def test_a_watcher_that_ends_while_it_hands_a_report_over_hands_it_over_once(tmp_path: Path, after: str) -> None:
+def test_a_watcher_that_ends_while_it_sends_a_report_sends_it_once(tmp_path: Path, after: str) -> None:
     table = Table(tmp_path)
     pod = pod_of(failing())
     table.controller.changed(pod)
@@ -130,7 +130,7 @@ def test_pods_of_one_job_and_index_that_failed_while_nobody_watched_are_attempts
     assert sorted((attempt.number, len(attempt.pods)) for attempt in table.controller.open) == [(0, 2), (1, 1)]
 
 
-def test_a_log_that_can_not_be_read_is_asked_for_again_and_then_told_of(tmp_path: Path) -> None:
+def test_an_unreadable_log_is_requested_again_and_then_reported(tmp_path: Path) -> None:
     table = Table(tmp_path)
     told = failing()
     told["status"]["containerStatuses"][0]["state"]["terminated"]["message"] = "last words"
@@ -175,7 +175,7 @@ def test_what_kubernetes_says_is_in_order_and_only_of_the_time_in_which_the_pod_
     ]
 
 
-def test_what_is_told_of_a_job(tmp_path: Path) -> None:
+def test_a_report_has_the_facts_of_its_job(tmp_path: Path) -> None:
     table = Table(tmp_path)
     one, two = of_pytorchjob("llama", 1)
     table.controller.changed(pod_of(failed(one, 1, when=299)))

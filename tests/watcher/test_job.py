@@ -48,7 +48,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("told", "job", "seat", "attempt"), KINDS, ids=[f"{kind[1][0]}-{kind[2]}" for kind in KINDS])
-def test_what_a_pod_is_part_of(told: Json, job: tuple[str, str], seat: str, attempt: int | None) -> None:
+def test_the_job_of_a_pod_is_found(told: Json, job: tuple[str, str], seat: str, attempt: int | None) -> None:
     part = part_of(pod_of(told), "team=ml,app")
     assert part is not None
     assert ((part.job.kind, part.job.name), part.job.namespace, part.seat, part.attempt) == (job, "ml", seat, attempt)
@@ -64,7 +64,7 @@ def test_the_uid_is_that_of_the_job_where_pods_tell_it() -> None:
     pod("web-5d9c-x7k2p", ("apps/v1", "ReplicaSet", "web-5d9c")), pod("agent-x7k2p", ("apps/v1", "DaemonSet", "agent")),
     pod("by-hand", labels={"team": "web"}), pod("nobody"),
 ], ids=lambda told: told["metadata"]["name"])  # fmt: skip
-def test_what_is_no_job(told: Json) -> None:
+def test_other_pods_have_no_job(told: Json) -> None:
     assert part_of(pod_of(told), "team=ml") is None
 
 

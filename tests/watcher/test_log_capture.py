@@ -33,7 +33,7 @@ def test_of_a_long_one_beginning_and_end_are_kept_and_nothing_is_doubled(tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
 
 
-def test_what_breaks_off_leaves_no_pieces(tmp_path: Path) -> None:
+def test_a_broken_stream_leaves_no_temporary_files(tmp_path: Path) -> None:
     def broken() -> Iterator[bytes]:
         yield from lines(500)
         raise ConnectionError("gone")

@@ -75,7 +75,7 @@ def test_each_kind_of_message_has_a_name() -> None:
     assert {f"alert_{kind}" for kind in NoticeKind} <= catalogue().keys()
 
 
-def test_what_failed_is_sent_again_by_who_may(client: TestClient) -> None:
+def test_a_failed_message_can_be_sent_again_with_permission(client: TestClient) -> None:
     put(client, "b", SendState.FAILED, WHY)
     service = service_of(client)
     (item,) = list_outbox(service).items

@@ -23,5 +23,5 @@ def test_colours_become_classes_and_nothing_else(line: str, html: str) -> None:
     assert coloured(line) == html
 
 
-def test_what_is_searched_is_marked_in_any_case() -> None:
+def test_search_words_are_marked_in_any_case() -> None:
     assert coloured("An <Error> here", "<error>") == "An <mark>&lt;Error&gt;</mark> here"

@@ -54,7 +54,7 @@ def test_a_log_in_a_verdict_out(both: TestClient) -> None:
     TypeAdapter(IncidentForm).validate_python(incident)
 
 
-def test_who_does_not_wait_gets_202_and_asks_later(both: TestClient) -> None:
+def test_a_sender_that_does_not_wait_gets_202_and_reads_the_verdict_later(both: TestClient) -> None:
     answer = both.post(URL, content=OUT_OF_MEMORY, params={"wait": 0})
     assert answer.status_code in (201, 202)
     again = both.post(URL, content=OUT_OF_MEMORY, params=SLOW)
@@ -89,7 +89,7 @@ def test_compressed_bodies_and_bundles_and_forms(client: TestClient) -> None:
     assert bundle.json()["verdict"]["root_cause"]["evidence"][0]["file"] == "attempt_0/1/stderr.log"
 
 
-def test_who_and_what_failed(client: TestClient) -> None:
+def test_the_job_parameters_are_stored(client: TestClient) -> None:
     job: dict[str, Any] = {
         "job_id": "4711", "job_name": "llama", "cluster": "blue", "scheduler": "slurm", "user": "安", "queue": "large",
         "attempt": "2", "node_rank": "0", "exit_code": "-9", "state": "FAILED", "started_at": "2026-05-01T08:00:00",
@@ -126,7 +126,7 @@ def test_the_route_of_its_own_reads_a_query_as_the_documented_one(client: TestCl
         {"wait": "61"}, {"wait": "nan"}, {"started_at": "0001-01-01T00:00:00+14:00"},
     ],
 )  # fmt: skip
-def test_what_is_wrong_about_the_job_is_named(client: TestClient, wrong: dict[str, str], tmp_path: Path) -> None:
+def test_an_invalid_job_parameter_is_named(client: TestClient, wrong: dict[str, str], tmp_path: Path) -> None:
     error = problem(client.post(URL, content=OUT_OF_MEMORY, params=wrong), 422)
     assert error["code"] == "invalid_request"
     assert next(iter(wrong)) in error["message"]

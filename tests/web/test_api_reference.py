@@ -51,7 +51,7 @@ def test_every_route_says_what_it_does(client: TestClient) -> None:
     assert [name for name, one in described(client).items() if not one.description] == []
 
 
-def test_types_are_told_in_words(client: TestClient) -> None:
+def test_types_are_described_in_words(client: TestClient) -> None:
     listed = {one.name: one for one in described(client)["GET /api/v1/incidents"].parameters}
     assert (listed["limit"].kind, listed["limit"].default) == ("integer, 1 to 200", "50")
     assert listed["outcome"].kind == "explained, unexplained, healthy or inconclusive"

@@ -122,7 +122,7 @@ def test_every_route_of_the_api_is_in_the_document_with_its_errors(document: dic
                 assert all(form in known for form in forms), (route, status)
 
 
-def test_the_document_tells_how_a_log_is_sent(document: dict[str, Any]) -> None:
+def test_the_document_describes_how_to_send_a_log(document: dict[str, Any]) -> None:
     post = document["paths"]["/api/v1/incidents"]["post"]
     assert set(post["requestBody"]["content"]) > {"text/plain", "application/gzip", "multipart/form-data"}
     assert {"200", "201", "202", "400", "408", "413", "415", "422"} <= set(post["responses"])

@@ -64,7 +64,7 @@ def sent(client: TestClient, **job: str) -> dict[str, Any]:
     return incident
 
 
-def test_what_people_decide_of_a_group(guarded: TestClient) -> None:
+def test_changes_of_a_group_are_recorded(guarded: TestClient) -> None:
     group = sent(guarded, job_id="1")["group"]["id"]
     trail, address, subject = Trail(guarded), f"/api/v1/groups/{group}", f"group {group}"
     note = f"the token was {SECRET}"
@@ -93,7 +93,7 @@ def test_what_people_decide_of_a_group(guarded: TestClient) -> None:
     assert trail.rows() == []
 
 
-def test_what_people_say_and_forget_of_an_incident(guarded: TestClient) -> None:
+def test_feedback_and_deletion_of_an_incident_are_recorded(guarded: TestClient) -> None:
     incident = sent(guarded, job_id="1", cluster="blue")
     trail, address, subject = Trail(guarded), f"/api/v1/incidents/{incident['id']}", f"incident {incident['id']}"
     said = guarded.post(f"{address}/feedback", json={"verdict": "right", "note": f"password={SECRET}"}).json()
@@ -115,7 +115,7 @@ def test_what_people_say_and_forget_of_an_incident(guarded: TestClient) -> None:
     assert trail.rows() == []
 
 
-def test_it_is_kept_through_retention_which_is_told_too(guarded: TestClient) -> None:
+def test_it_survives_retention_which_is_recorded_too(guarded: TestClient) -> None:
     incident = sent(guarded, job_id="1")
     trail = Trail(guarded)
     guarded.patch(f"/api/v1/groups/{incident['group']['id']}", json={"status": "ignored"})
@@ -144,7 +144,7 @@ def test_tokens_and_sessions(guarded: TestClient) -> None:
     assert secret not in json.dumps(guarded.get("/api/v1/changes?limit=200").json())
 
 
-def test_what_is_refused_is_no_change(guarded: TestClient) -> None:
+def test_a_refused_request_is_not_recorded(guarded: TestClient) -> None:
     incident = sent(guarded, job_id="1")
     trail = Trail(guarded)
     secret, _ = tokens.create(service_of(guarded).database, "eve", [Scope.READ], None, "a test")
@@ -206,7 +206,7 @@ def test_the_command_prints_it(
     assert secret not in told
 
 
-def test_what_a_database_cannot_hold_is_left_out_of_what_people_write(guarded: TestClient) -> None:
+def test_characters_that_a_database_cannot_store_are_removed_from_texts(guarded: TestClient) -> None:
     incident = sent(guarded, job_id="1")
     group = f"/api/v1/groups/{incident['group']['id']}"
     assert guarded.patch(group, json={"note": "a\0b"}).json()["note"] == "ab"

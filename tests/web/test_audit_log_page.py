@@ -35,14 +35,14 @@ def test_everything_that_is_written_down_has_its_words() -> None:
     assert [action for action in actions if f"did_{action.replace(' ', '_')}" not in catalogue()] == []
 
 
-def test_a_change_is_told_in_the_readers_language() -> None:
+def test_a_change_is_shown_in_the_readers_language() -> None:
     merged = Change(AT, "ann", "merge", "group 7", {})
     english, chinese = change_lines([merged], "en")[0], change_lines([merged], "zh")[0]
     assert (english.did, english.thing, english.address) == ("merged others into", "group 7", "/groups/7")
     assert (chinese.did, chinese.thing, chinese.address) == ("合并", "分组 7", "/groups/7")
 
 
-def test_what_is_gone_or_unknown_leads_nowhere() -> None:
+def test_deleted_or_unknown_subjects_have_no_link() -> None:
     gone, odd = change_lines(
         [Change(AT, "ann", "forget", "incident 3", {}), Change(AT, "ann", "paint", "shed", {})], "zh"
     )

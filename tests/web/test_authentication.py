@@ -193,7 +193,7 @@ def test_a_login_leads_to_no_other_site(guarded: TestClient, elsewhere: str) -> 
     assert entered.headers["location"] == "/"
 
 
-def test_who_changed_what_is_written_down(guarded: TestClient) -> None:
+def test_the_author_of_each_change_is_recorded(guarded: TestClient) -> None:
     sender, writer = token(guarded, Scope.SUBMIT), token(guarded, Scope.WRITE)
     incident = guarded.post("/api/v1/incidents", content=OUT_OF_MEMORY, headers=sender).json()
     group = incident["group"]["id"]
@@ -207,7 +207,7 @@ def test_who_changed_what_is_written_down(guarded: TestClient) -> None:
     assert done[:3] == [("ann", "forget", "incident"), ("ann", "feedback", "incident"), ("ann", "change", "group")]
 
 
-def test_who_asks_too_often_has_to_wait(tmp_path: Path) -> None:
+def test_a_caller_over_the_rate_limit_has_to_wait(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path, workers=0, rate_limit="3/hour")
     with TestClient(create_app(settings)) as client:
         statuses = [client.get("/api/v1/groups").status_code for _ in range(5)]
@@ -287,7 +287,7 @@ FORWARDED = (
 
 
 @pytest.mark.parametrize(("peer", "said", "counted"), FORWARDED)
-def test_who_is_forwarded_is_believed_of_the_proxies_of_the_settings(
+def test_the_forwarded_address_is_used_only_from_trusted_proxies(
     tmp_path: Path, peer: str, said: str, counted: str
 ) -> None:
     settings = Settings(
@@ -353,7 +353,7 @@ def test_logins_at_the_same_moment_leave_no_more_sessions(guarded: TestClient, m
     assert len(access.listed(database, sessions=True)) == 3
 
 
-def test_who_may_not_read_is_told_of_a_repeat_no_more_than_its_state(guarded: TestClient) -> None:
+def test_a_caller_without_read_access_learns_only_the_state_of_a_repeat(guarded: TestClient) -> None:
     sender, reader = token(guarded, Scope.SUBMIT), token(guarded, Scope.SUBMIT, Scope.READ)
     place = "/api/v1/incidents?job_id=4711&wait=60"
     first = guarded.post(place, content=OUT_OF_MEMORY, headers=sender)

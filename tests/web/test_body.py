@@ -66,13 +66,13 @@ def read(receive: Receive, limit: int, work: Callable[[Iterator[Upload]], bytes]
 
 @pytest.mark.parametrize("before", [[], [bytes(MB)], [bytes(3 * MB)]], ids=["at once", "on disk", "with much before"])
 @pytest.mark.parametrize(("drop", "pause"), [(b"x", 25), (b"x" * 1024, 10), (b"", 61)])
-def test_who_lets_it_drip_is_not_waited_for(before: list[bytes], drop: bytes, pause: float) -> None:
+def test_a_sender_that_is_too_slow_is_not_waited_for(before: list[bytes], drop: bytes, pause: float) -> None:
     with pytest.raises(TooSlow, match="bytes a second arrived, for longer than 60 seconds"):
         received([*before, *[drop] * 1000], pause)
 
 
 @pytest.mark.parametrize(("size", "pause"), [(4096, 3.5), (60_000, 3), (1100, 1), (MB, 3.8)])
-def test_who_is_slow_is_waited_for(size: int, pause: float) -> None:
+def test_a_slow_sender_is_waited_for(size: int, pause: float) -> None:
     assert len(received([bytes(size)] * 60, pause)) == 60 * size
 
 

@@ -46,7 +46,7 @@ def test_a_stored_log_gives_the_same_brief_as_a_file(client: TestClient, tmp_pat
     assert stored.partition("\n")[2] == made.text.partition("\n")[2]
 
 
-def test_what_is_not_there_and_what_has_no_verdict_is_refused(
+def test_an_unknown_incident_or_one_without_a_verdict_is_refused(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = client.get("/api/v1/incidents/77/brief")
@@ -56,7 +56,7 @@ def test_what_is_not_there_and_what_has_no_verdict_is_refused(
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "not_triaged")
 
 
-def test_the_openapi_document_tells_its_form(client: TestClient) -> None:
+def test_the_openapi_document_describes_its_form(client: TestClient) -> None:
     told = client.get("/openapi.json").json()["paths"]["/api/v1/incidents/{incident}/brief"]["get"]["responses"]
     assert list(told["200"]["content"]) == ["text/markdown"]
     assert {"404", "409"} <= told.keys()

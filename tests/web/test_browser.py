@@ -75,7 +75,7 @@ def test_a_pasted_log_gets_its_verdict(page: Page, live_server: LiveServer) -> N
 
 
 @pytest.mark.slow
-def test_nothing_pasted_is_told_without_a_request(page: Page, live_server: LiveServer) -> None:
+def test_an_empty_box_is_reported_without_a_request(page: Page, live_server: LiveServer) -> None:
     page.goto(live_server.url)
     page.locator("form#paste button[type=submit]").click()
     assert page.get_by_role("alert").inner_text() == "Paste a log or choose a file first."
@@ -90,9 +90,7 @@ def test_a_dropped_file_gets_its_verdict(page: Page, live_server: LiveServer) ->
 
 
 @pytest.mark.slow
-def test_chosen_files_are_sent_and_what_is_wrong_with_them_is_told(
-    page: Page, live_server: LiveServer, tmp_path: Path
-) -> None:
+def test_chosen_files_are_sent_and_their_problems_reported(page: Page, live_server: LiveServer, tmp_path: Path) -> None:
     broken = tmp_path / "broken.log.gz"
     broken.write_bytes(b"\x1f\x8b\x08broken")
     page.goto(live_server.url)

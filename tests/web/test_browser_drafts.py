@@ -46,7 +46,7 @@ def drafted(page: Page, server: LiveServer) -> None:
             page.locator(f"#d-{name}").fill(text)
 
 
-def test_problems_are_told_while_one_types_and_slots_are_a_click(page: Page, live_server: LiveServer) -> None:
+def test_problems_are_shown_while_one_types_and_a_click_inserts_a_slot(page: Page, live_server: LiveServer) -> None:
     pasted(page, live_server)
     page.locator("#feedback").get_by_role("link", name="Draft an entry").click()
     wrong = page.locator("#w-title_en")
@@ -69,7 +69,7 @@ def test_problems_are_told_while_one_types_and_slots_are_a_click(page: Page, liv
     page.locator("#would").get_by_text("It has only 3005").wait_for(timeout=PATIENCE)
 
 
-def test_what_was_typed_is_there_again_until_it_is_saved(page: Page, live_server: LiveServer) -> None:
+def test_unsaved_text_is_restored_until_it_is_saved(page: Page, live_server: LiveServer) -> None:
     drafted(page, live_server)
     page.reload()
     page.get_by_text("did not save").wait_for()

@@ -167,7 +167,7 @@ def test_many_ranks_are_folded_and_lines_without_times_say_so(page: Page, shared
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("zone", "offset"), [("Asia/Shanghai", 8), ("America/Phoenix", -7)])
-def test_times_are_told_in_the_readers_zone(
+def test_times_are_shown_in_the_readers_zone(
     browser: Browser, shared_server: LiveServer, zone: str, offset: int
 ) -> None:
     began = datetime(2026, 5, 1, 9)
@@ -187,7 +187,7 @@ def test_times_are_told_in_the_readers_zone(
 
 
 @pytest.mark.slow
-def test_keys_step_through_the_evidence_and_are_told(page: Page, shared_server: LiveServer) -> None:
+def test_keys_step_through_the_evidence_and_are_listed(page: Page, shared_server: LiveServer) -> None:
     sample(page, shared_server, "memory")
     page.keyboard.press("?")
     page.get_by_role("dialog").get_by_text("Next evidence line").wait_for()
@@ -234,7 +234,7 @@ def test_it_says_why_it_was_not_another_entry(page: Page, shared_server: LiveSer
 
 
 @pytest.mark.slow
-def test_what_helped_is_shown_at_the_next_of_its_kind(page: Page, shared_server: LiveServer) -> None:
+def test_a_note_on_what_helped_is_shown_at_the_next_similar_incident(page: Page, shared_server: LiveServer) -> None:
     first = sample(page, shared_server, "memory")
     page.get_by_text("No, or add a comment").click()
     page.get_by_label("What helped").fill("gradient checkpointing")
@@ -281,7 +281,7 @@ def test_axe_finds_nothing(browser: Browser, shared_server: LiveServer, lang: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_what_changed_reads_without_script_and_axe_finds_nothing(
+def test_the_list_of_changes_works_without_script_and_axe_finds_no_problem(
     browser: Browser, shared_server: LiveServer, lang: str
 ) -> None:
     told = {"job_name": "axe-of-changes", "job_id": "1", "versions": {"torch": "2.5.1"}}

@@ -48,7 +48,7 @@ def test_an_area_is_a_step_away(page: Page, shared_server: LiveServer) -> None:
 
 
 @pytest.mark.slow
-def test_an_entry_tells_what_was_seen_of_it(page: Page, live_server: LiveServer) -> None:
+def test_an_entry_shows_its_history(page: Page, live_server: LiveServer) -> None:
     page.goto(f"{live_server.url}/knowledge/cuda.oom")
     assert "Never" in page.locator(".strip").inner_text()
     assert "No feedback yet" in page.locator(".strip").inner_text()

@@ -169,7 +169,7 @@ def test_a_key_in_the_palette_acts_on_the_answer_to_all_the_words(context: Brows
 
 
 @pytest.mark.slow
-def test_what_comes_meanwhile_is_told_and_moves_nothing(context: BrowserContext, filled: LiveServer) -> None:
+def test_new_incidents_are_announced_and_move_no_row(context: BrowserContext, filled: LiveServer) -> None:
     page = context.new_page()
     failures = listen(page)
     page.clock.install()
@@ -207,7 +207,7 @@ def test_a_view_is_saved_and_deleted_and_brought_back(context: BrowserContext, f
 
 
 @pytest.mark.slow
-def test_chosen_incidents_are_triaged_anew(context: BrowserContext, filled: LiveServer) -> None:
+def test_chosen_incidents_are_triaged_again(context: BrowserContext, filled: LiveServer) -> None:
     page = context.new_page()
     page.goto(f"{filled.url}/incidents")
     page.locator("input.pick").first.check()

@@ -177,7 +177,7 @@ def test_all_hits_of_a_regex_are_counted_and_listed(page: Page, log: str) -> Non
 
 
 @pytest.mark.slow
-def test_a_regex_that_cannot_be_used_is_told_at_its_field(page: Page, log: str) -> None:
+def test_an_invalid_regex_is_reported_at_its_field(page: Page, log: str) -> None:
     page.goto(log)
     page.get_by_label("Regex").check()
     page.locator("#q").fill("(unclosed")

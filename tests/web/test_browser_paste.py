@@ -37,7 +37,7 @@ def arrived(page: Page) -> None:
     page.locator("h1").wait_for()
 
 
-def test_the_verdict_stands_in_the_same_view_with_a_link_to_share(page: Page, shared_server: LiveServer) -> None:
+def test_the_verdict_appears_in_the_same_view_with_a_link_to_share(page: Page, shared_server: LiveServer) -> None:
     page.goto(shared_server.url)
     page.evaluate("window.here = true")
     page.locator("#pasted").fill(OOM)
@@ -56,7 +56,7 @@ def test_the_verdict_stands_in_the_same_view_with_a_link_to_share(page: Page, sh
 
 
 @pytest.mark.slow
-def test_back_from_a_verdict_that_was_loaded_anew_leads_to_the_form(page: Page, shared_server: LiveServer) -> None:
+def test_back_from_a_reloaded_verdict_leads_to_the_form(page: Page, shared_server: LiveServer) -> None:
     page.goto(shared_server.url)
     page.locator("#pasted").fill(OOM)
     page.get_by_role("button", name="Triage", exact=True).click()
@@ -133,7 +133,7 @@ def test_samples_fill_the_form(browser: Browser, shared_server: LiveServer, scri
 
 
 @pytest.mark.slow
-def test_what_went_wrong_can_be_said_without_script(browser: Browser, shared_server: LiveServer) -> None:
+def test_feedback_can_be_given_without_script(browser: Browser, shared_server: LiveServer) -> None:
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
         hand_in(page, shared_server)
@@ -169,9 +169,7 @@ PASTE = """(text) => {
 
 
 @pytest.mark.slow
-def test_what_is_pasted_anywhere_goes_into_the_box_and_ctrl_enter_hands_in(
-    page: Page, shared_server: LiveServer
-) -> None:
+def test_text_pasted_anywhere_goes_into_the_box_and_ctrl_enter_submits(page: Page, shared_server: LiveServer) -> None:
     page.goto(shared_server.url)
     has_focus(page, "TEXTAREA")
     page.locator("h1").click()

@@ -125,7 +125,7 @@ def test_pages_out_of_the_ordinary_are_whole_and_still(
 
 
 @pytest.mark.slow
-def test_who_failed_first_of_many_ranks_stands_on_top(page: Page, odd: tuple[str, list[str]]) -> None:
+def test_the_rank_that_failed_first_is_on_top(page: Page, odd: tuple[str, list[str]]) -> None:
     page.goto(odd[0] + odd[1][1])
     lanes = page.locator("#timeline .lane:not(.tl-curves) .who").all_inner_texts()
     assert lanes[0].startswith("rank 666")

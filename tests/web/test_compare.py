@@ -16,7 +16,7 @@ def kept(client: TestClient, log: bytes, name: str, job: int, **told: str) -> st
     return str(client.post("/api/v1/incidents", params=query, content=log).json()["id"])
 
 
-def test_the_api_tells_what_changed(client: TestClient) -> None:
+def test_the_api_returns_what_changed(client: TestClient) -> None:
     good, bad = (
         kept(client, GOOD, "bert-large_v2/a", 1, image="train:3"),
         kept(client, BAD, "bert-large_v2/a", 2, image="train:4"),
@@ -44,7 +44,7 @@ def test_the_page_takes_the_last_good_run_of_the_job_by_itself(client: TestClien
     assert '<code translate="no">8</code>' in page
 
 
-def test_another_run_can_be_asked_for_and_what_is_none_is_said_at_the_field(client: TestClient) -> None:
+def test_another_run_can_be_chosen_and_an_unknown_one_is_reported_at_the_field(client: TestClient) -> None:
     other, bad = kept(client, GOOD, "gpt", 1), kept(client, BAD, "bert-large_v2/a", 2)
     assert "Compare with another run" in client.get(f"/incidents/{bad}").text
     assert "No run of this job name" in client.get(f"/incidents/{bad}/compare").text

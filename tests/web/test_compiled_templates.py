@@ -44,7 +44,7 @@ def test_templates_are_compiled_once_for_all_starts(folder: Path, tmp_path: Path
     assert shown(first) == shown(second) == "Hello Ann!"
 
 
-def test_a_template_that_changed_is_compiled_anew(folder: Path, tmp_path: Path) -> None:
+def test_a_template_that_changed_is_compiled_again(folder: Path, tmp_path: Path) -> None:
     opened(folder, tmp_path / "cache")
     (folder / "part.html").write_text("Good night {{ name }}")
     assert shown(opened(folder, tmp_path / "cache")) == "Good night Ann!"

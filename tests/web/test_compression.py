@@ -18,6 +18,6 @@ def test_pages_and_files_are_compressed_for_who_takes_it(client: TestClient, acc
     assert ":root" in sheet.text
 
 
-def test_what_is_small_stays_as_it_is(client: TestClient) -> None:
+def test_a_small_response_is_not_compressed(client: TestClient) -> None:
     address = re.findall(r'href="(/static/icon[^"]+)"', client.get("/").text)[0]
     assert "content-encoding" not in client.get(address, headers={"Accept-Encoding": "gzip"}).headers

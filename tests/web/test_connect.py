@@ -48,7 +48,7 @@ def test_every_kind_has_commands_with_the_address_in_both_languages(client: Test
     assert '<a href="/connect?from=slurm" aria-current="true">' in client.get("/connect?from=nobody").text
 
 
-def test_an_address_that_no_node_reaches_is_told(client: TestClient) -> None:
+def test_an_address_that_no_node_can_reach_is_reported(client: TestClient) -> None:
     page = client.get("/connect").text
     assert "use http://127.0.0.1:8000, which other machines cannot reach" in page
     assert "TRIAGE_PUBLIC_URL" in page
@@ -68,7 +68,7 @@ def test_the_light_is_on_where_a_report_has_arrived(client: TestClient) -> None:
     assert client.get("/connect/light?from=slurm").json() == {"incident": None}  # it came by way of Slack
 
 
-def test_an_administrator_makes_a_token_that_stands_in_the_commands_once(guarded: TestClient) -> None:  # noqa: F811
+def test_an_administrator_makes_a_token_that_the_commands_show_once(guarded: TestClient) -> None:  # noqa: F811
     admin, reader = token(guarded, Scope.ADMIN), token(guarded, Scope.READ)
     page = guarded.get("/connect?from=curl", headers=PEOPLE | admin).text
     assert "Bearer tt_…" in html.unescape(page)

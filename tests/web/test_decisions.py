@@ -100,7 +100,7 @@ def test_a_run_that_worked_grades_what_was_decided(both: TestClient) -> None:
     assert "#None" not in both.get("/decisions", headers=PEOPLE).text
 
 
-def test_long_ids_of_jobs_that_begin_alike_are_told_apart(both: TestClient) -> None:
+def test_long_job_ids_that_begin_alike_are_distinguished(both: TestClient) -> None:
     begin = "very-long-" * 20
     decided(both, OOM, job_id=begin + "a", attempt=0)
     assert decided(both, nccl(10), job_id=begin + "b", attempt=1)["budget"]["progress"] == 6  # one attempt is unknown
@@ -117,7 +117,7 @@ def test_another_node_of_the_same_attempt_grades_nothing(client: TestClient) -> 
     assert client.get("/api/v1/decisions").json()["items"][0]["grade"] is None
 
 
-def test_attempts_without_a_number_are_told_apart_by_time(client: TestClient) -> None:
+def test_attempts_without_a_number_are_distinguished_by_time(client: TestClient) -> None:
     assert decided(client, OOM, job_id="7")["attempt"]["attempt"] == 0
     made = decided(client, OOM + "again\n", job_id="7")
     assert made["attempt"]["attempt"] == 1
@@ -143,13 +143,13 @@ def test_asked_again_it_is_decided_again_until_the_next_attempt_is_known(client:
     assert len(client.get("/api/v1/decisions").json()["items"]) == 1
 
 
-def test_a_job_that_failed_is_restarted_though_its_log_tells_nothing(client: TestClient) -> None:
+def test_a_failed_job_is_restarted_though_its_log_shows_nothing(client: TestClient) -> None:
     assert decided(client, b"step 1 loss 2.5\n", job_id="1")["action"] == "wait"
     assert decided(client, b"step 1 loss 2.5\n", job_id="2", exit_code=1)["action"] == "restart"
     assert decided(client, b"step 1 loss 2.5\n", job_id="3", state="NODE_FAIL")["action"] == "restart"
 
 
-def test_what_has_no_verdict_yet_is_asked_for_again(tmp_path: Path, migrated_sqlite: Path) -> None:
+def test_a_decision_without_a_verdict_can_be_asked_for_again(tmp_path: Path, migrated_sqlite: Path) -> None:
     put_database(migrated_sqlite, tmp_path / DATABASE)
     settings = Settings(data_dir=tmp_path, workers=0)
     with TestClient(create_app(settings)) as client:

@@ -60,14 +60,14 @@ def test_a_check_keeps_nothing_and_says_at_the_field_what_is_wrong(client: TestC
 
 
 @pytest.mark.parametrize("changes", [{"entry": ""}, {"says_en": "x" * 20_001}, {"incident": "77"}])
-def test_what_cannot_be_kept_stands_in_the_form_again(client: TestClient, changes: dict[str, str]) -> None:
+def test_an_invalid_draft_is_shown_in_the_form_again(client: TestClient, changes: dict[str, str]) -> None:
     page = client.post("/drafts", data=FORM | {"action": "save"} | changes)
     assert page.status_code in (400, 404)
     assert 'role="alert"' in page.text
     assert SOUND.says_zh in page.text
 
 
-def test_a_value_that_the_example_does_not_show_is_told_at_the_sentence(client: TestClient) -> None:
+def test_a_value_missing_in_the_example_is_reported_at_the_sentence(client: TestClient) -> None:
     typed = FORM | {"action": "check", "says_en": "Shard {shard} was short at step {step}.", "says_zh": ""}
     page = client.post("/drafts", data=typed).text
     told = "the example has no value for {step}; add the line that shows it, or remove the slot"
@@ -246,7 +246,7 @@ def test_the_api_proves_the_other_cases_of_an_entry_where_it_is_asked(client: Te
     assert wrong("?whole=true")[0].startswith("another case would lose its example: ")
 
 
-def test_who_only_reads_sees_the_draft_and_no_button(tmp_path: Path) -> None:
+def test_a_reader_sees_the_draft_and_no_button(tmp_path: Path) -> None:
     with TestClient(create_app(Settings(data_dir=tmp_path, auth="tokens", workers=0))) as client:
         secrets = {}
         for scope in (Scope.READ, Scope.WRITE):

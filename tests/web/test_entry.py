@@ -19,7 +19,7 @@ BROWSER = {"accept": "text/html"}
 TRY = "/knowledge/cuda.oom/try"
 
 
-def test_a_text_that_is_no_text_is_told_above_the_form(client: TestClient) -> None:
+def test_an_invalid_text_is_reported_above_the_form(client: TestClient) -> None:
     for text, said in (("  \n", "no text to match"), ("x" * (MOST_TEXT + 1), "the text is longer than 200000")):
         page = client.post(TRY, data={"text": text}, headers=BROWSER)
         assert page.status_code == 400
@@ -30,7 +30,7 @@ def test_a_text_that_is_no_text_is_told_above_the_form(client: TestClient) -> No
     assert client.post(TRY, data={"text": ""}).json()["error"]["code"] == "bad_input"
 
 
-def test_what_is_tried_is_neither_kept_nor_taken_for_html(client: TestClient) -> None:
+def test_a_tried_text_is_neither_stored_nor_rendered_as_html(client: TestClient) -> None:
     page = client.post(TRY, data={"text": "RuntimeError: CUDA out of memory. <script>x</script>"}, headers=BROWSER)
     assert page.status_code == 200
     assert "<script>x" not in page.text
@@ -94,7 +94,7 @@ def test_a_step_says_for_which_words_it_is_meant(with_own: TestClient) -> None:
     assert "or 1 more</span></span>: No</span>" in with_own.get("/knowledge/nccl.ib").text
 
 
-def test_the_step_that_is_meant_is_told_first(with_own: TestClient) -> None:
+def test_the_step_for_this_message_comes_first(with_own: TestClient) -> None:
     entry = with_own.get("/api/v1/knowledge/cuda.oom").json()
     log = b"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB"
     made = with_own.post("/api/v1/triage", content=log).json()

@@ -59,7 +59,7 @@ def test_a_message_has_its_sentence_in_chinese(message: str) -> None:
     assert problem_text("zh", message) != message, f"{message!r} does not stand in problems.toml"
 
 
-def test_what_differs_is_filled_in() -> None:
+def test_values_in_messages_are_filled_in() -> None:
     assert problem_text("zh", "group 4 is merged into group 17") == "分组 4 已并入分组 17"
     assert problem_text("zh", "run.gz: a broken archive: it ends in the middle") == "run.gz：压缩包不完整，中途结束"
     assert problem_text("zh", "weights.bin: binary data, not a log") == "weights.bin：是二进制数据，不是日志"
@@ -86,7 +86,7 @@ def test_an_unknown_message_stays_as_it_is() -> None:
         ("17 of very many alike lines were passed over", "大量相似的行中略过了 17 行"),
     ],
 )
-def test_what_chats_answer_and_verdicts_leave_out_is_told_in_chinese(told: str, expected: str) -> None:
+def test_messages_from_chats_and_verdicts_are_translated_to_chinese(told: str, expected: str) -> None:
     assert problem_text("zh", told) == expected
 
 
@@ -100,7 +100,7 @@ def test_pages_tell_errors_in_the_readers_language(client: TestClient) -> None:
     assert "令牌需要名称和至少一项权限" in made.text
 
 
-def test_a_filter_that_makes_no_sense_is_told(client: TestClient) -> None:
+def test_an_invalid_filter_is_reported(client: TestClient) -> None:
     page = client.get("/incidents?since=yesterday&state=odd", headers={"Accept-Language": "zh"}).text
     assert page.count("无效，已忽略") == 2
 

@@ -54,7 +54,7 @@ def handed_in(client: TestClient, log: bytes) -> str:
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_everybody_is_told_the_same_first(client: TestClient, name: str) -> None:
+def test_every_channel_shows_the_same_first_screen(client: TestClient, name: str) -> None:
     number = handed_in(client, LOGS[name])
     service = cast(Service, client.app.state.service)  # type: ignore[attr-defined]
     incident = read_incident(service, number)
@@ -120,7 +120,7 @@ def test_a_rank_that_never_arrived_has_no_time(client: TestClient) -> None:
     assert "×" not in never
 
 
-def test_a_link_in_the_first_screen_leads_to_what_stands_behind_it(client: TestClient) -> None:
+def test_a_link_in_the_first_screen_leads_to_the_details(client: TestClient) -> None:
     page = client.get(f"/incidents/{handed_in(client, LOGS['known'])}?lang=en").text
     first, behind = page.split('class="actions"', 1)
     assert "#why" in first

@@ -19,7 +19,7 @@ def html(text: str) -> str:
     return str(to_html(text, lambda address: address, lambda code: f"<pre>{code}</pre>").html)
 
 
-def test_what_the_connect_page_names_can_be_read_there(client: TestClient) -> None:
+def test_the_guides_named_on_the_connect_page_exist(client: TestClient) -> None:
     for sender in ("slurm", "kubernetes", "curl"):
         page = client.get("/connect", params={"from": sender}).text
         found = re.findall(r'href="(/guides/[a-z-]+)"', page)
@@ -73,7 +73,7 @@ def test_links_lead_to_pages_entries_and_the_web(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("name", ["nope", "..%2fREADME", "coverage.yaml", "decisions", "decisions/nope", "README"])
-def test_what_is_no_guide_is_not_found(client: TestClient, name: str) -> None:
+def test_an_unknown_guide_is_not_found(client: TestClient, name: str) -> None:
     assert client.get(f"/guides/{name}").status_code == 404
 
 

@@ -105,7 +105,7 @@ def small_ones(served: Served, attackers: list[threading.Thread]) -> list[float]
 
 
 @pytest.mark.slow
-def test_who_sends_slowly_keeps_nobody_else_from_it(tmp_path: Path) -> None:
+def test_slow_senders_do_not_block_others(tmp_path: Path) -> None:
     large = b"step 1 loss 2.5\n" * (2 * MB // 16)
     with serving(tmp_path) as served, ExitStack() as stack:
         for number in range(60):
@@ -119,7 +119,7 @@ def test_who_sends_slowly_keeps_nobody_else_from_it(tmp_path: Path) -> None:
         assert list((tmp_path / "logs" / "incoming").glob("*/*"))[1:] == []  # its lock: bodies have no names there
 
 
-def test_what_can_not_be_received_now_is_to_be_sent_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_cannot_be_received_now_may_be_sent_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_spool, "_FILES", 1)
     monkeypatch.setattr(request_spool, "_PATIENCE", 0.1)
     with TestClient(create_app(Settings(data_dir=tmp_path, workers=0))) as client:
@@ -151,7 +151,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_what_is_cut_by_the_stop_is_to_be_sent_again(tmp_path: Path) -> None:
+def test_a_body_cut_by_the_stop_may_be_sent_again(tmp_path: Path) -> None:
     """An upload that is not whole, and eight that take long to work on: they do not hold up the stop."""
     body = hostile_uploads.DENSE["nothing but secrets"]()
     with serving(tmp_path) as served, ExitStack() as stack:

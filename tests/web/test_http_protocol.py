@@ -102,7 +102,9 @@ def test_requests_in_parts_and_one_after_another_are_answered(connection: socket
         (b"", 0),
     ],
 )
-def test_who_sends_no_more_gets_every_answer(connection: socket.socket, sent: bytes, answers: int) -> None:
+def test_a_client_that_closed_its_sending_side_gets_every_answer(
+    connection: socket.socket, sent: bytes, answers: int
+) -> None:
     connection.sendall(sent)
     connection.shutdown(socket.SHUT_WR)
     assert answer(connection).count(b"hello") == answers

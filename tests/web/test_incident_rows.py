@@ -24,7 +24,7 @@ def test_the_telling_line_is_first_and_the_rest_in_order() -> None:
     assert [row.line.line for row in rows] == [9, 3, 7, 12]
 
 
-def test_frames_of_installed_code_are_told_from_ones_own() -> None:
+def test_frames_of_installed_code_are_distinguished_from_user_code() -> None:
     frames = (
         StackFrame("/job/train.py", 30, "main"),
         StackFrame("/env/site-packages/torch/nn.py", 7, "forward", "", False),

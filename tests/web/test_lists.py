@@ -123,7 +123,7 @@ def test_every_filter_is_shown_as_a_chip_and_found(client: TestClient, service: 
     assert "无效" in client.get("/incidents?owner=nobody&lang=zh").text
 
 
-def test_values_of_filters_are_told_with_counts(client: TestClient, service: Service) -> None:
+def test_values_of_filters_are_listed_with_counts(client: TestClient, service: Service) -> None:
     some(service)
     client.get("/?lang=en")
     told = client.get("/incidents/values.json").json()
@@ -167,7 +167,7 @@ def test_rows_tell_what_happened_to_whom_and_when(client: TestClient, service: S
     assert "刚刚" in client.get("/incidents?lang=zh").text
 
 
-def test_what_is_shown_is_there_as_csv_and_json(client: TestClient, service: Service) -> None:
+def test_a_list_can_be_exported_as_csv_and_json(client: TestClient, service: Service) -> None:
     some(service)
     given(service, OOM + "x", job_id="=cmd()", user="@evil", job_name="+1")
     page = client.get("/incidents?entry=cuda.oom").text
@@ -295,7 +295,7 @@ def test_deleting_several_asks_first(client: TestClient, service: Service) -> No
     assert client.post("/incidents/bulk", data={"incident": made[2], "action": "sell"}).status_code == 400
 
 
-def test_several_verdicts_are_said_to_be_right_or_wrong(client: TestClient, service: Service) -> None:
+def test_several_verdicts_get_feedback_at_once(client: TestClient, service: Service) -> None:
     made = some(service)
     client.post("/incidents/bulk", data={"incident": made[:3], "action": "right"})
     client.post("/incidents/bulk", data={"incident": made[0], "action": "wrong"})
@@ -306,7 +306,7 @@ def test_several_verdicts_are_said_to_be_right_or_wrong(client: TestClient, serv
     assert "75 %" in client.get("/dashboard").text
 
 
-def test_a_retriage_looks_first_and_changes_when_it_is_told_to(client: TestClient, service: Service) -> None:
+def test_a_retriage_previews_first_and_changes_when_confirmed(client: TestClient, service: Service) -> None:
     made = some(service)
     retriage_jobs = client.app.state.retriage_jobs  # type: ignore[attr-defined]
     page = client.post("/incidents/bulk", data={"incident": made[:2], "action": "retriage"})
@@ -400,7 +400,7 @@ def test_a_group_has_an_owner_a_note_and_silence(client: TestClient, service: Se
     assert client.patch("/api/v1/groups/1", json={"mute_days": 0.5}).json()["muted_until"] is not None
 
 
-def test_a_group_opens_with_its_answer_and_tells_whom_it_hits_and_what_was_tried(
+def test_a_group_opens_with_its_answer_and_shows_whom_it_affects_and_what_was_tried(
     client: TestClient, service: Service
 ) -> None:
     made = [given(service, OOM + f"{at}\n", job_id=str(at), user="ann", image="night:7") for at in range(5)]
@@ -582,7 +582,7 @@ def test_the_settings_tell_no_secret(tmp_path: Path) -> None:
     assert "No changes: the service uses what is in the folders" in page
 
 
-def test_what_is_held_back_is_told_with_the_command_that_removes_it(client: TestClient, service: Service) -> None:
+def test_a_held_back_deletion_is_shown_with_the_command_that_runs_it(client: TestClient, service: Service) -> None:
     assert "torchtriage db " not in client.get("/settings").text
     for days in range(400, 600, 100):
         accept(service, Job(), [Upload("log", iter([b"run %d\n" % days]))], datetime.now(UTC) - timedelta(days=days))
@@ -597,7 +597,7 @@ def test_what_is_held_back_is_told_with_the_command_that_removes_it(client: Test
     assert "torchtriage db sweep --yes" in page
 
 
-def test_a_channel_that_is_not_there_is_told(client: TestClient) -> None:
+def test_an_unknown_channel_is_reported(client: TestClient) -> None:
     answer = client.post("/settings/test", data={"channel": "nowhere"})
     assert answer.status_code == 404
     assert "no such channel" in answer.text

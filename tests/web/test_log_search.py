@@ -37,7 +37,7 @@ def test_words_are_no_expression_unless_asked(client: TestClient, home: str) -> 
     assert 'data-count="0"' in client.get(f"{home}/log/hits?q=step+99.").text
 
 
-def test_an_expression_that_cannot_be_used_is_told_and_kept(client: TestClient, home: str) -> None:
+def test_an_invalid_expression_is_reported_and_stays_in_the_field(client: TestClient, home: str) -> None:
     told = client.get(f"{home}/log?q=(open&regex=1&go=next")
     assert told.status_code == 400
     assert 'value="(open"' in told.text

@@ -16,7 +16,7 @@ def incident(**more: Any) -> Incident:
     return Incident("7", State.TRIAGED, datetime.now(UTC), Job(job_name="ft", **more), log)
 
 
-def test_it_tells_what_to_do_and_holds_no_secret_and_no_markup_of_the_log() -> None:
+def test_it_says_what_to_do_and_contains_no_secret_and_no_markup_of_the_log() -> None:
     engine = built_in_engine()
     evil = OOM.replace("memory.", "memory. ``` HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz0123456789", 1)
     verdict = engine.triage(from_bytes(evil.encode()))

@@ -71,7 +71,7 @@ def test_incidents_groups_and_logs_are_read(client: TestClient) -> None:
     assert (group["count"], told(client, "read_group", group=group["id"])["entry"]) == (2, "cuda.oom")
 
 
-def test_what_is_not_there_is_told_to_the_agent(client: TestClient) -> None:
+def test_an_unknown_incident_is_reported_to_the_agent(client: TestClient) -> None:
     result = ask(client, "read_incident", incident="77")
     assert result["isError"]
     assert "no such incident" in result["content"][0]["text"]

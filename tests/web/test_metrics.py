@@ -19,7 +19,7 @@ def read(client: TestClient) -> dict[tuple[str, ...], float]:
     }
 
 
-def test_what_was_done_and_what_waits_is_counted(both: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_and_waiting_work_is_counted(both: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     before = read(both)
     assert (before["torchtriage_accepted_total",], before["torchtriage_queue_depth",]) == (0, 0)
     for _ in range(2):  # the second is a repeat

@@ -71,7 +71,7 @@ def test_an_empty_request_is_a_success(client: TestClient, body: bytes) -> None:
         (gzip.compress(b" " * (21 << 20)), JSON | {"Content-Encoding": "gzip"}, 413),
     ],
 )
-def test_what_can_not_be_read_is_refused_for_good(client: TestClient, body: bytes, headers: dict[str, str], status: int) -> None:  # fmt: skip
+def test_an_unreadable_request_is_refused_permanently(client: TestClient, body: bytes, headers: dict[str, str], status: int) -> None:  # fmt: skip
     answer = client.post(ADDRESS, content=body, headers=headers)
     assert answer.status_code == status
     assert answer.json()["message"]

@@ -81,7 +81,7 @@ def test_the_form_needs_no_script_and_leads_to_the_verdict(client: TestClient) -
 
 
 @pytest.mark.parametrize(("spoke", "sought"), [((1, 2, 3, 5, 6, 7), "Check ranks 0,4 first"), ((1, 4), "")])
-def test_the_ranks_for_which_the_others_waited_are_told_first(
+def test_the_ranks_for_which_the_others_waited_come_first(
     client: TestClient, spoke: tuple[int, ...], sought: str
 ) -> None:
     page = client.get(handed_in(client, "\n".join(WAITED.format(rank) for rank in spoke)))
@@ -101,7 +101,7 @@ def test_several_files_are_one_run(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\x1f\x8b\x08broken"])
-def test_what_is_no_log_is_told_above_the_form(client: TestClient, content: bytes) -> None:
+def test_a_file_that_is_no_log_is_reported_above_the_form(client: TestClient, content: bytes) -> None:
     answer = client.post("/", files={"log": ("run.log.gz", content)})
     assert answer.status_code == 422
     assert re.search(r'role="alert">[^<]{10,}', answer.text)
@@ -204,7 +204,7 @@ def test_knowledge_is_found_by_symptom_best_first(client: TestClient, lang: str)
     assert 'href="/knowledge?area=cuda"' not in found
 
 
-def test_a_symptom_that_nobody_knows_is_told(client: TestClient) -> None:
+def test_an_unknown_symptom_is_reported(client: TestClient) -> None:
     page = client.get("/knowledge", params={"q": "<zzzqq>"}).text
     assert "Nothing found" in page
     assert "<zzzqq>" not in page
@@ -220,7 +220,7 @@ def test_every_entry_has_its_page(client: TestClient, service: Service, step: in
     client.cookies.clear()
 
 
-def test_an_incident_tells_how_to_prevent_the_next(client: TestClient, service: Service) -> None:
+def test_an_incident_says_how_to_prevent_the_next(client: TestClient, service: Service) -> None:
     address = handed_in(client, OOM)
     told = service.knowledge.entries["cuda.oom"].prevent[0]
     for lang in ("en", "zh"):
@@ -243,7 +243,7 @@ def test_the_language_is_asked_for_or_preferred_and_kept(client: TestClient) -> 
         client.cookies.clear()
 
 
-def test_what_the_knowledge_base_forgot_is_told_as_it_was_stored(client: TestClient, service: Service) -> None:
+def test_a_verdict_without_its_entry_is_shown_as_it_was_stored(client: TestClient, service: Service) -> None:
     found = read_incident(service, handed_in(client, OOM).rsplit("/", 1)[1])
     assert found.verdict is not None
     less = replace(service.knowledge, entries={})
@@ -292,7 +292,7 @@ def test_a_long_log_opens_at_the_evidence_and_is_paged(client: TestClient, servi
     assert pieces == list(range(1, incident.log.lines + 1))
 
 
-def test_what_nothing_explains_leads_to_what_is_alike_and_to_a_draft(client: TestClient) -> None:
+def test_an_unexplained_incident_links_to_similar_ones_and_a_draft(client: TestClient) -> None:
     page = client.get(handed_in(client, UNKNOWN)).text
     found = re.search(r'href="(/knowledge\?q=[^"]+)"', page)
     assert found is not None
@@ -305,7 +305,7 @@ def test_what_nothing_explains_leads_to_what_is_alike_and_to_a_draft(client: Tes
     assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", form)
 
 
-def test_what_a_log_does_not_tell_takes_no_room(client: TestClient) -> None:
+def test_facts_missing_in_the_log_take_no_space(client: TestClient) -> None:
     page = client.get(handed_in(client, "it said something about CUDA out of memory\n")).text
     assert "The GPU ran out of memory" in page
     assert 'id="run"' not in page
@@ -338,7 +338,7 @@ def test_the_log_that_is_gone_leaves_the_verdict(client: TestClient, service: Se
 
 
 @pytest.mark.parametrize("address", ["/nothing", "/incidents/999999", "/groups/x", "/knowledge/no.entry"])
-def test_what_is_not_there_is_a_page_for_people_and_json_for_programs(client: TestClient, address: str) -> None:
+def test_not_found_is_a_page_for_people_and_json_for_programs(client: TestClient, address: str) -> None:
     page = client.get(address)
     assert page.status_code == 404
     assert "Not found" in page.text
@@ -429,7 +429,7 @@ def test_a_healthy_run_says_how_far_it_came(client: TestClient) -> None:
     assert re.search(r"The log covers</dt><dd><strong>50 min<", page)
 
 
-def test_a_file_that_is_no_log_is_told_of_once(client: TestClient) -> None:
+def test_a_file_that_is_no_log_is_reported_once(client: TestClient) -> None:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         for name, content in (("run.log", OOM.encode()), ("core.bin", bytes(range(256)) * 40)):

@@ -21,7 +21,7 @@ NOW = datetime(2026, 5, 10, 12, tzinfo=UTC)
         (timedelta(days=-90), "2026-08-08", "2026-08-08"),
     ],
 )
-def test_it_is_told_as_people_say_it(before: timedelta, en: str, zh: str) -> None:
+def test_it_is_worded_as_people_say_it(before: timedelta, en: str, zh: str) -> None:
     assert (ago("en", NOW - before, NOW), ago("zh", NOW - before, NOW)) == (en, zh)
 
 
@@ -35,5 +35,5 @@ def test_it_is_told_as_people_say_it(before: timedelta, en: str, zh: str) -> Non
         (None, False),
     ],
 )
-def test_a_log_tells_its_zone_or_not(time: str | None, known: bool) -> None:
+def test_a_time_with_a_zone_is_recognized(time: str | None, known: bool) -> None:
     assert zoned(time) is known

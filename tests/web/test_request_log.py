@@ -64,7 +64,7 @@ def test_every_answer_has_an_id_and_a_line(client: TestClient, told: Told, addre
     assert "password" not in str({name: line[name] for name in ("path", "caller", "address")})
 
 
-def test_the_line_tells_who_asked(tmp_path: Path, told: Told) -> None:
+def test_the_line_names_the_caller(tmp_path: Path, told: Told) -> None:
     with TestClient(create_app(Settings(data_dir=tmp_path, workers=0, auth="tokens"))) as client:
         database = client.app.state.service.database  # type: ignore[attr-defined]
         secret, _ = access.create(database, "ann", [Scope.READ], None, "a test")
@@ -76,9 +76,7 @@ def test_the_line_tells_who_asked(tmp_path: Path, told: Told) -> None:
     assert not [line for line in told.lines if secret in str(line) or "tt_nobody" in str(line)]
 
 
-def test_what_is_written_for_a_request_carries_its_id(
-    client: TestClient, told: Told, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_lines_of_a_request_have_its_id(client: TestClient, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         logging.getLogger("torchtriage.anywhere").warning("from a thread of the request")
         raise RuntimeError("broken on purpose")
@@ -96,6 +94,6 @@ def test_what_is_written_for_a_request_carries_its_id(
     assert '<code translate="no">r-8</code>' in page.text
 
 
-def test_a_path_of_any_length_is_told_in_part(client: TestClient, told: Told) -> None:
+def test_a_long_path_is_shortened(client: TestClient, told: Told) -> None:
     client.get("/" + "x" * 5000)
     assert len(told.access()[0]["path"]) == request_log._LONGEST_PATH

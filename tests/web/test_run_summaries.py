@@ -96,7 +96,7 @@ def test_a_stored_healthy_run_counts_too(client: TestClient) -> None:
         ({"incident": "999", "job_id": "1"}, 404),
     ],
 )
-def test_what_is_no_summary_is_refused(client: TestClient, body: dict[str, Any], status: int) -> None:
+def test_an_invalid_summary_is_refused(client: TestClient, body: dict[str, Any], status: int) -> None:
     answer = client.post(ADDRESS, json=body)
     assert answer.status_code == status
     assert answer.json()["error"]["message"]

@@ -85,7 +85,7 @@ def test_steps_that_went_by_unread_make_no_gap() -> None:
     assert len(drawn(with_steps(stood)).gaps) == 2
 
 
-def test_a_checkpoint_stands_where_it_was_written() -> None:
+def test_a_checkpoint_is_drawn_at_its_time() -> None:
     lines = [step(number, 10 * number) for number in range(41)]
     lines.insert(21, f"{BEGAN + timedelta(seconds=200)} Saved checkpoint to /out/checkpoint-20")
     timeline = drawn(verdict([*lines, *traceback("RuntimeError: boom")]))
@@ -129,7 +129,7 @@ def test_ranks_stand_below_their_hosts_with_what_became_of_them() -> None:
     assert timeline.items[waited.event or 0].kind == "waited"
 
 
-def test_hosts_that_did_the_same_share_a_row_and_the_one_that_failed_stands_on_top() -> None:
+def test_hosts_that_did_the_same_share_a_row_and_the_one_that_failed_is_on_top() -> None:
     marks = [mark("106", "first", 10, 0), mark("0-105,107-511", "waited", 20, 600, until=at(604), waited=600.0)]
     hosts = {f"gpu-{number}": f"{8 * number}-{8 * number + 7}" for number in range(64)}
     xid = RunEvent("kernel", "consequence", 30, "NVRM: Xid", time=at(601), host="gpu-7")
@@ -155,7 +155,7 @@ def test_ranks_of_unknown_hosts_have_rows_of_their_own() -> None:
     assert timeline.items[-1].kind == "silent"
 
 
-def test_who_was_waited_for_stands_where_waiting_began() -> None:
+def test_a_rank_that_was_waited_for_is_drawn_where_the_wait_began() -> None:
     timeline = drawn(
         of_ranks(
             [
@@ -195,7 +195,7 @@ def test_a_verdict_from_before_there_were_events_shows_its_cascades() -> None:
     assert len(old.items) >= 2
 
 
-def test_what_tells_of_one_moment_has_no_picture() -> None:
+def test_a_single_moment_has_no_timeline() -> None:
     assert run_timeline(of_ranks([mark("2", "first", 10)])) is None
     assert run_timeline(of_ranks([])) is None
 

@@ -261,7 +261,7 @@ def test_the_name_in_the_settings_does(tmp_path: Path) -> None:
         ("/incidents/bulk", "multipart/form-data; boundary=b"),
     ],
 )
-def test_what_is_no_log_is_not_read_without_end(client: TestClient, path: str, content_type: str) -> None:
+def test_a_body_that_is_no_log_is_read_only_up_to_a_limit(client: TestClient, path: str, content_type: str) -> None:
     answer = client.post(path, content=b"x" * (3 << 20), headers={"Content-Type": content_type})
     assert answer.status_code == 413
     assert answer.json()["error"]["code"]

@@ -20,11 +20,11 @@ from torchtriage.web.pages.sign_descriptions import Said, in_words, said, signs_
         (r"(?:only|only) one", ("only one",)),
     ],
 )  # fmt: skip
-def test_a_regex_is_told_in_words(pattern: str, words: tuple[str, ...]) -> None:
+def test_a_regex_is_described_in_words(pattern: str, words: tuple[str, ...]) -> None:
     assert in_words(pattern) == words
 
 
-def test_a_regex_is_told_by_the_words_of_an_example() -> None:
+def test_a_regex_is_described_by_the_words_of_an_example() -> None:
     pattern = r"(?i)process \d+ has ([2-9]|[1-9]\d+) GiB|never (seen|said)"
     assert said(pattern, ["Other", "Process 51 has 40 GiB in use"]) == Said(("Process 51 has 40 GiB",), shown=True)
     assert said(pattern, ["Other"]) == Said(("process … has … GiB", "never (seen / said)"), shown=False)
@@ -40,7 +40,7 @@ def marked(sign: Sign, text: str) -> list[Mark]:
     return marks(align(sign, text).tokens)
 
 
-def test_what_stands_between_and_what_is_missing_is_marked() -> None:
+def test_additional_and_missing_words_are_marked() -> None:
     found = marked(Sign(text="worker is killed by signal: Bus error"), "worker is now killed by signal: Killed.")
     assert found == [
         Mark("same", "worker is "),
@@ -50,7 +50,7 @@ def test_what_stands_between_and_what_is_missing_is_marked() -> None:
     ]
 
 
-def test_what_stands_instead_follows_what_is_missing() -> None:
+def test_the_replacement_follows_the_missing_words() -> None:
     found = marked(Sign(regex=r"signal: Bus (error)"), "signal: Killed.")
     assert found == [Mark("same", "signal: "), Mark("missing", "Bus"), Mark("instead", "Killed."), Mark("missing", " (error)")]  # fmt: skip
 

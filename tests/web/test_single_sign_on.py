@@ -92,7 +92,7 @@ def test_people_log_in_with_the_provider_and_out_again(client: TestClient, provi
     assert client.get("/groups").status_code == 303
 
 
-def test_the_way_there_is_fresh_each_time_and_tells_no_secret(client: TestClient, provider: OidcProvider) -> None:
+def test_the_login_url_is_new_each_time_and_contains_no_secret(client: TestClient, provider: OidcProvider) -> None:
     first = {
         name: values[0]
         for name, values in parse_qs(urlsplit(client.get("/login/oidc").headers["location"]).query).items()
@@ -229,7 +229,7 @@ def test_it_leads_to_no_other_site(client: TestClient, elsewhere: str) -> None:
     assert log_in(client, elsewhere).headers["location"] == "/"
 
 
-def test_a_provider_that_is_down_or_another_is_told_and_recovers(client: TestClient, provider: OidcProvider) -> None:
+def test_a_provider_that_is_down_or_wrong_is_reported_and_recovers(client: TestClient, provider: OidcProvider) -> None:
     provider.down = True
     answer = client.get("/login/oidc")
     assert answer.status_code == 503

@@ -151,7 +151,7 @@ def test_a_shortcut_where_the_bot_is_not_is_answered_at_the_given_address(
 
 
 @pytest.mark.parametrize("name", ["run.log", "slurm-17.out", "log.gz", "trainer.7"])
-def test_a_log_dropped_in_a_thread_is_answered_there_however_often_it_is_told(
+def test_a_log_dropped_in_a_thread_is_answered_there_once(
     url: str, service: Service, slack: FakeSlack, name: str
 ) -> None:
     content = gzip.compress(OOM.encode()) if name.endswith("gz") else OOM.encode()
@@ -181,7 +181,7 @@ def test_a_mention_with_the_file_of_the_same_message_is_answered_once(
     assert [message.thread for message in slack.messages] == ["8.8"]
 
 
-def test_what_is_no_log_or_the_bots_own_is_left_alone(url: str, service: Service, slack: FakeSlack) -> None:
+def test_files_that_are_no_log_or_the_bots_own_are_ignored(url: str, service: Service, slack: FakeSlack) -> None:
     picture = slack.share(b"\x89PNG", "plot.png", mimetype="image/png")
     own = slack.share(OOM.encode(), "report.log", bot_id="B1")
     for number, file in enumerate((picture, own)):
@@ -193,7 +193,7 @@ def test_what_is_no_log_or_the_bots_own_is_left_alone(url: str, service: Service
     assert (slack.messages, slack.answers) == ([], [])
 
 
-def test_what_can_not_be_taken_is_said_to_whom_it_concerns(url: str, service: Service, slack: FakeSlack) -> None:
+def test_a_log_that_is_refused_is_reported_to_its_sender(url: str, service: Service, slack: FakeSlack) -> None:
     huge = slack.share(b"x" * 10, "huge.log", size=2_000_000)
     binary = slack.share(bytes(range(256)) * 50, "core.log")
     gone = slack.share(b"", "gone.log")
@@ -208,7 +208,7 @@ def test_what_can_not_be_taken_is_said_to_whom_it_concerns(url: str, service: Se
     assert "file_not_found" in said["U2"]
 
 
-def test_who_asks_for_help_gets_it(url: str, slack: FakeSlack) -> None:
+def test_help_is_answered(url: str, slack: FakeSlack) -> None:
     assert "Paste a log after the command" in texts(slack.command(url, "help").json())
     slack.event(url, {"type": "app_mention", "user": "U1", "channel": "C1", "ts": "1.1", "text": "<@UBOT> help"})
     until(lambda: slack.messages)
@@ -239,7 +239,9 @@ def test_the_address_of_slack_is_proved(url: str, slack: FakeSlack) -> None:
 
 
 @pytest.mark.parametrize("path", ["commands", "interactions", "events"])
-def test_what_is_not_signed_by_slack_now_is_refused(url: str, service: Service, slack: FakeSlack, path: str) -> None:
+def test_a_request_without_a_current_signature_is_refused(
+    url: str, service: Service, slack: FakeSlack, path: str
+) -> None:
     body = urlencode({"text": OOM, "user_id": "U1"}).encode()
 
     def code(**more: Any) -> str:

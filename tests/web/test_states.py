@@ -76,7 +76,7 @@ def test_a_triage_that_failed_says_why_and_is_asked_for_again(client: TestClient
     assert asked.headers["location"] == "/retriage"
 
 
-def test_a_log_that_is_damaged_is_told_and_what_helps(client: TestClient) -> None:
+def test_a_damaged_log_is_reported_with_advice(client: TestClient) -> None:
     service = service_of(client)
     incident = accepted(service, triaged=False)
     (place,) = kept(service)
@@ -116,7 +116,7 @@ def test_the_page_says_who_is_logged_in(guarded: TestClient) -> None:
     assert "who-am-i" not in guarded.get("/login").text
 
 
-def test_who_may_only_read_is_asked_nothing_and_sees_what_others_said(guarded: TestClient) -> None:
+def test_a_reader_gets_no_form_and_sees_the_feedback_of_others(guarded: TestClient) -> None:
     service = service_of(guarded)
     incident = accepted(service)
     reader, writer = token(service, Scope.READ), token(service, Scope.READ, Scope.WRITE)

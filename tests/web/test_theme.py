@@ -38,7 +38,7 @@ def test_it_leads_to_no_other_site(client: TestClient, back: str) -> None:
     assert chosen(client, theme="dark", back=back) == "/"
 
 
-def test_what_is_no_theme_changes_nothing(client: TestClient) -> None:
+def test_an_unknown_theme_changes_nothing(client: TestClient) -> None:
     client.cookies.set("theme", 'x" onload="')
     chosen(client, theme="pink")
     page = client.get("/", headers=HERE).text

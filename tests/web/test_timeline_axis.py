@@ -44,7 +44,7 @@ def test_the_end_is_enlarged_where_it_would_be_small() -> None:
     assert axis([0, 600, 1000], 600, True, None).enlarged is None  # it is large enough as it is
 
 
-def test_times_of_another_zone_than_the_run_tells_are_brought_to_it() -> None:
+def test_times_of_another_zone_are_converted_to_the_runs() -> None:
     zoned = [spot(line, f"09:00:0{line}+00:00") for line in range(5)]
     for clock in ("09:00:05", "17:00:05"):  # of the same zone; eight hours ahead
         values, timed, zone = measured([*zoned, spot(6, clock)])
@@ -56,7 +56,7 @@ def test_times_of_another_zone_than_the_run_tells_are_brought_to_it() -> None:
     assert (values[-1] or 0) - (values[0] or 0) == 604
 
 
-def test_times_without_a_year_are_told_without_one() -> None:
+def test_times_without_a_year_are_shown_without_one() -> None:
     values, timed, zone = measured([Spot(1, None, "--05-01T09:00:00"), Spot(2, None, "--05-01T09:00:10")])
     drawn = axis([value for value in values if value is not None], None, timed, zone, dated=False)
     assert [tick.text for tick in drawn.ticks] == ["05-01 09:00:00", "05-01 09:00:10"]

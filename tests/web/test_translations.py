@@ -9,7 +9,7 @@ from torchtriage.web.pages import translations
 from torchtriage.web.pages.translations import catalogue
 
 
-def test_a_key_stands_in_one_file() -> None:
+def test_a_key_is_in_only_one_file() -> None:
     files = (Path(translations.__file__).parent / "translations").glob("*.toml")
     keys = Counter(key for file in files for key in tomllib.loads(file.read_text("utf-8")))
     assert keys

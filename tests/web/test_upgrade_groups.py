@@ -54,7 +54,7 @@ def test_the_start_after_an_upgrade_looks_at_the_groups(client: TestClient) -> N
     assert (group["status"], group["owner"], group["count"], group["came_from"]) == ("ignored", "ann", 20, None)
 
 
-def test_how_many_are_left_is_told(client: TestClient) -> None:
+def test_the_number_of_unchecked_fingerprints_is_shown(client: TestClient) -> None:
     service = service_of(settled(client))
     service.settled.clear()
     with service.database.transaction() as session:

@@ -23,7 +23,7 @@ def guarded(tmp_path: Path) -> Iterator[TestClient]:
         yield asked
 
 
-def test_who_may_only_read_is_told_so_in_place_of_the_form(guarded: TestClient) -> None:
+def test_a_reader_sees_a_note_in_place_of_the_form(guarded: TestClient) -> None:
     service = service_of(guarded)
     page = guarded.get("/", headers=token(service, Scope.READ)).text
     assert 'id="paste"' not in page
