@@ -1,4 +1,4 @@
-"""All lists of rules by which a root cause is found, in the order in which they are asked."""
+"""Collects all lists of rules that find a root cause, in the order in which the engine applies them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torchtriage.causality import cascade, ending, fallbacks, rank_attribution, 
 
 @dataclass(frozen=True, slots=True)
 class RuleList:
-    """One list: what it decides, and where it stands."""
+    """A list of rules: what it decides, and the module and name under which it is defined."""
 
     decides: str
     module: ModuleType
@@ -24,18 +24,18 @@ class RuleList:
 
 
 RULE_LISTS = (
-    RuleList("What is tried if nothing says why the run failed", fallbacks, "FALLBACKS"),
-    RuleList("What a launcher did itself", cascade, "CLEAN_UP"),
-    RuleList("What the run survived", survived, "SURVIVAL"),
-    RuleList("What is set aside although no step shows that the run survived it", survived, "OVERCOME"),
-    RuleList("What was only logged", root_cause, "LOGGED_ONLY"),
+    RuleList("Further searches if nothing says why the run failed", fallbacks, "FALLBACKS"),
+    RuleList("Failures that a launcher caused itself", cascade, "CLEAN_UP"),
+    RuleList("Failures that the run survived", survived, "SURVIVAL"),
+    RuleList("Failures that do not count, although no step shows that the run survived them", survived, "OVERCOME"),
+    RuleList("Failures that were only logged", root_cause, "LOGGED_ONLY"),
     RuleList("Whether the run failed", root_cause, "FAILED"),
-    RuleList("How a run ended in which nothing failed", ending, "ENDINGS"),
-    RuleList("What came before the strongest failure", root_cause, "CAME_FIRST"),
-    RuleList("What was printed after the strongest failure but happened before it", root_cause, "PRINTED_LATER"),
-    RuleList("What the rank that others waited for printed", root_cause, "OF_MISSING_RANK"),
-    RuleList("What of a report beside the log is not this failure's", reports_beside, "REPORTS_ASIDE"),
-    RuleList("When a report beside the log comes before the log", reports_beside, "REPORTS_FIRST"),
-    RuleList("Which rank it was, if ranks timed out waiting", rank_attribution, "WAITED"),
-    RuleList("Which rank it was, if the failure names none", rank_attribution, "RANKS"),
+    RuleList("How a run without failures ended", ending, "ENDINGS"),
+    RuleList("Failures that came before the strongest one", root_cause, "CAME_FIRST"),
+    RuleList("Failures that were printed after the strongest one but happened before it", root_cause, "PRINTED_LATER"),
+    RuleList("What was printed by the rank that the others waited for", root_cause, "OF_MISSING_RANK"),
+    RuleList("Reports next to the log that are not about this failure", reports_beside, "REPORTS_ASIDE"),
+    RuleList("When a report next to the log counts more than the log", reports_beside, "REPORTS_FIRST"),
+    RuleList("Which rank failed, if ranks timed out waiting", rank_attribution, "WAITED"),
+    RuleList("Which rank failed, if the failure names none", rank_attribution, "RANKS"),
 )

@@ -1,4 +1,4 @@
-"""What follows from what: clean-up is set aside, consequences are tied to what they follow from."""
+"""Finds out which findings follow from others: sets clean-up aside, and ties consequences to their causes."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from torchtriage.reading.prefixes.times import moment, seconds_between
 
 _SPAWNED = lazy_regex(r"-- Process \d{1,6} terminated with the following error")
 _STOPPED = frozenset({-15, 143})  # SIGTERM: the agent stops the others after the first failure
-_KILLED = -9  # SIGKILL: with it the agent ends those which SIGTERM did not end
+_KILLED = -9  # SIGKILL: the agent ends with it the processes that SIGTERM did not end
 _REPORTED = frozenset({EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE})
 _SHELLS_WORD = lazy_regex(r"\W*Killed\W*")
-# SGLang's server says so and then kills all of its processes, itself too.
+# SGLang's server prints this and then kills all of its processes, including itself.
 _ENDS_ITSELF = lazy_regex(r"Received sigquit from a child proces")
 
 # ./run.sh: line 12: --lr: command not found · train.sh: 12: nvidia-smi: not found: the shell went on with its script
 _SCRIPT_LINE = lazy_regex(r"(?:\S+/)?[\w.-]+: (?:line |ligne |Zeile |行 ?)?\d{1,6}: .{1,200}: \S")
-_OPTION = lazy_regex(r": --?[A-Za-z]")  # that the shell took for a command, as the line above it lost its backslash
+_OPTION = lazy_regex(r": --?[A-Za-z]")  # taken for a command, because the line above lost its backslash
 _ENDED = frozenset({EventSource.LAUNCHER, EventSource.PROCESS_EXIT, EventSource.COLLECTIVE, EventSource.SLURM})
 
 _CANCELLED = lazy_regex(r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT ")
-_ANNOUNCED = lazy_regex(r"Job step aborted|Force Terminated")  # what srun does about it
+_ANNOUNCED = lazy_regex(r"Job step aborted|Force Terminated")  # what srun prints when it reacts to this
 
 
 class Grade(IntEnum):
-    """How far a finding can be a root cause; larger is more."""
+    """How likely a finding of this kind is a root cause; a larger number is more likely."""
 
-    CUT = 0  # a traceback without its last line, a scheduler's line that no entry names
+    CUT = 0  # a traceback without its last line, or a scheduler's line that matches no entry
     WEAK = 1
-    LAUNCHER = 2  # a launcher says that a worker failed, not why
+    LAUNCHER = 2  # a launcher reports that a worker failed, but not why
     ECHO = 3
     HINT = 4
-    WITNESS = 5  # dumps and stacks tell who kept the others waiting, not why
+    WITNESS = 5  # dumps and stacks show which rank kept the others waiting, but not why
     LINE = 6
     UNNAMED = 7
     EXIT = 8
@@ -51,7 +51,7 @@ class Grade(IntEnum):
 
 
 def grade(finding: Finding) -> Grade:
-    """-> how far the finding can be the root cause, by its entry's kind and by what showed it."""
+    """Returns the grade of a finding, from its entry's kind and from the source of its event."""
     match, event = finding.match, finding.event
     if event.source is EventSource.EVIDENCE:
         return Grade.WITNESS
@@ -60,12 +60,12 @@ def grade(finding: Finding) -> Grade:
     if match is None:
         return _grade_unnamed(finding)
     if match.weak:
-        # That a process ended in this way is a fact, even where it is often a consequence.
+        # It is a fact that a process ended in this way, even if it is often a consequence.
         uncaught = event.source in (EventSource.TRACEBACK, EventSource.LAUNCHER) and finding.fatal
         ended = uncaught or event.where is Where.EXIT or event.source is EventSource.SLURM
         return Grade.HINT if ended else Grade.WEAK
     if match.entry.kind is Kind.CONSEQUENCE and event.where is Where.EXIT and event.exit_code not in (None, 1):
-        return Grade.HINT  # A status of its own: peers that lost a connection leave with 1.
+        return Grade.HINT  # The status is the process's own: peers that lost a connection exit with 1.
     echo = finding.has_role(Role.LAUNCHER_ECHO)
     if match.entry.kind is Kind.CONSEQUENCE:
         return Grade.LAUNCHER if echo else Grade.ECHO
@@ -95,7 +95,7 @@ def _grade_unnamed(finding: Finding) -> Grade:
 
 
 def _carries_another(finding: Finding) -> bool:
-    """-> whether the exception is Ray's envelope, which names the type of the one that it carries and no more."""
+    """Returns whether the exception is a wrapper that Ray raised, which names only the type of the exception inside."""
     raised = finding.event.exception
     if raised is None:
         return False
@@ -105,10 +105,10 @@ def _carries_another(finding: Finding) -> bool:
 
 
 class Ends:
-    """What the exit statuses of a run tell together, gathered once, as there can be thousands."""
+    """The exit statuses of a run, gathered once because there can be thousands of findings."""
 
     def __init__(self, findings: list[Finding], progress: Sequence[Position] = ()) -> None:
-        """`progress`: where the run shows steps, in order."""
+        """`progress` are the positions of the run's steps, in order."""
         exits = [finding for finding in findings if finding.event.where is Where.EXIT]
         self.failed = {finding.attempt for finding in exits if finding.event.exit_code not in _STOPPED}
         self.by_agent = any(
@@ -122,7 +122,7 @@ class Ends:
         raised = (each for each in findings if each.event.source is EventSource.TRACEBACK and each.fatal)
         self._raised, self._ended = _first_of_files(raised), _first_of_files(filter(_ended_a_process, findings))
         self._progress = progress
-        self._first: dict[tuple[str | None, int], str] = {}  # when the first one of a host failed, as its report says
+        self._first: dict[tuple[str | None, int], str] = {}  # first failure of a host in its report
         for finding in exits:
             event, place = finding.event, (finding.event.host, finding.attempt)
             of_itself = event.source in _REPORTED and event.exit_code not in (_KILLED, *_STOPPED)
@@ -130,14 +130,15 @@ class Ends:
                 self._first[place] = min(event.time, self._first.get(place, event.time))
 
     def cancelled_above(self, finding: Finding) -> bool:
-        """-> whether Slurm had cancelled the job above a finding in its file, and no task had failed before that."""
+        """Returns whether Slurm had cancelled the job above a finding in its file before any task failed."""
         file = finding.position.file_start
         above = [other for other in self._slurm if file < other.position < finding.position]
         first = next((other for other in above if not _ANNOUNCED.search(other.event.text)), None)
         return first is not None and _CANCELLED.search(first.event.text) is not None
 
     def ended_above(self, finding: Finding, by_exception: bool) -> bool:
-        """-> whether a process had ended above a finding in its file; `by_exception` counts one before any step too."""
+        """Returns whether a process had ended above a finding in its file. With `by_exception`, an uncaught exception
+        before the first step counts too."""
         place = finding.position
         raised, ended = self._raised.get(place.file), self._ended.get(place.file)
         if ended is not None and ended < place:
@@ -149,7 +150,8 @@ class Ends:
         return by_exception or (first < len(steps) and steps[first] < raised)
 
     def long_before(self, killed: Finding) -> bool:
-        """-> whether the same report reports a failure after which the agent had time to lose its patience."""
+        """Returns whether the same report names a failure so long before that the agent stopped waiting and sent
+        SIGKILL."""
         seconds = seconds_between(self._first.get((killed.event.host, killed.attempt)), killed.event.time)
         return seconds is not None and seconds > AGENT_POLLS
 
@@ -159,7 +161,7 @@ def _ended_a_process(finding: Finding) -> bool:
 
 
 def _first_of_files(findings: Iterable[Finding]) -> dict[int, Position]:
-    """-> where the first of the findings is in each file; they are in the order of the log."""
+    """Returns the position of the first finding in each file. The findings are in the order of the log."""
     first: dict[int, Position] = {}
     for finding in findings:
         first.setdefault(finding.position.file, finding.position)
@@ -167,8 +169,9 @@ def _first_of_files(findings: Iterable[Finding]) -> dict[int, Position]:
 
 
 def reported(event: Event, ahead: float = 0.0) -> str:
-    """-> when the process ended that a report names first, to sort by: each agent's report names one, what has no time
-    comes last. The same for all other events. `ahead`: seconds that the clock of its host is."""
+    """Returns a sort key: when the process ended that a report names as its first failure. Each agent's report names
+    one. A process without a time comes last, and all other events have the same key. `ahead` is how many seconds the
+    host's clock is ahead."""
     if event.source is not EventSource.FIRST_FAILURE:
         return ""
     if event.time is None or not ahead:
@@ -180,21 +183,22 @@ def reported(event: Event, ahead: float = 0.0) -> str:
 
 
 def clean_up(findings: list[Finding], progress: Sequence[Position] = ()) -> dict[Finding, Rule[Finding, Ends]]:
-    """-> what is the launcher's doing or only announces another finding, each with the rule that says so."""
+    """Returns the findings that a launcher caused by itself, or that only announce another finding, each with its
+    rule."""
     ends = Ends(findings, progress)
     found = ((finding, deciding(CLEAN_UP, finding, ends)) for finding in findings)
     return {finding: rule for finding, rule in found if rule is not None}
 
 
 def _killed_itself(finding: Finding, ends: Ends) -> bool:
-    """-> whether it is what the shell says about a program that killed itself."""
+    """Returns whether this is the shell's message about a program that killed itself."""
     if not _SHELLS_WORD.fullmatch(finding.event.text):
         return False
     return any(0 < finding.position.lines_below(end) <= SHELL_WORD_WITHIN for end in ends.itself)
 
 
 def _killed_by_agent(finding: Finding, ends: Ends) -> bool:
-    """-> whether the agent lost its patience with a process that SIGTERM did not end."""
+    """Returns whether the agent sent SIGKILL to a process that SIGTERM did not end."""
     event = finding.event
     killed = event.where is Where.EXIT and event.exit_code == _KILLED and event.source is EventSource.OTHER_FAILURE
     return killed and ends.long_before(finding)
@@ -206,22 +210,24 @@ def _stopped_by_launcher(finding: Finding, ends: Ends) -> bool:
 
 
 def _torn_down(finding: Finding, ends: Ends) -> bool:
-    """-> whether it is what a process raised when its job had been cancelled, and names no other cause."""
+    """Returns whether a process raised this after its job had been cancelled, and it names no other cause."""
     if finding.event.where is not Where.EXCEPTION or finding.event.source is not EventSource.TRACEBACK:
         return False
     return (finding.match is None or finding.has_role(Role.DISTRIBUTED_SYMPTOM)) and ends.cancelled_above(finding)
 
 
 def _announces_traceback(finding: Finding, ends: Ends) -> bool:
-    """-> whether it is spawn's line above the traceback of a process, which itself says what went wrong."""
+    """Returns whether this is the line that spawn prints above the traceback of a process; the traceback names the
+    error."""
     if finding.event.source is not EventSource.MATCHED_LINE or not _SPAWNED.match(finding.event.text):
         return False
     return any(0 < place.lines_below(finding.position) < BELOW_SPAWN_NOTICE for place in ends.tracebacks)
 
 
 def _script_went_on(finding: Finding, ends: Ends) -> bool:
-    """-> whether a shell could not run a later line of its script, when the run had ended. An option that it took for a
-    command was missing in the line above, so it may be why the program failed before its first step."""
+    """Returns whether a shell could not run a later line of its script after the run had ended. If the shell took an
+    option for a command, the option was missing in the line above, so it may be why the program failed before its first
+    step."""
     if finding.event.source is not EventSource.MATCHED_LINE or not _SCRIPT_LINE.match(finding.event.text):
         return False
     return ends.ended_above(finding, by_exception=not _OPTION.search(finding.event.text))
@@ -268,7 +274,7 @@ CLEAN_UP: tuple[Rule[Finding, Ends], ...] = (
 
 
 def causes(findings: Iterable[Finding]) -> dict[int, list[Finding]]:
-    """-> for each attempt the earliest finding of each entry that can explain others."""
+    """Returns, for each attempt, the earliest finding of each entry that can explain others."""
     earliest: dict[tuple[int, str, int | None], Finding] = {}
     for finding in findings:
         match = finding.match
@@ -284,19 +290,19 @@ def causes(findings: Iterable[Finding]) -> dict[int, list[Finding]]:
 
 
 def explained_by(effect: Finding, known: dict[int, list[Finding]]) -> Finding | None:
-    """-> the finding of the same attempt whose entry says that this one follows from it; of two that explain one
-    another the earlier explains the later. `known` comes from `causes`."""
+    """Returns the finding of the same attempt whose entry explains this one, or None. If two findings explain each
+    other, the earlier one explains the later one. `known` comes from `causes`."""
     return next((cause for cause in known.get(effect.attempt, ()) if explains(cause, effect)), None)
 
 
 def unexplained(findings: list[Finding]) -> list[Finding]:
-    """-> the findings that no other explains."""
+    """Returns the findings that no other finding explains."""
     known = causes(findings)
     return [finding for finding in findings if explained_by(finding, known) is None]
 
 
 def explains(first: Finding, second: Finding) -> bool:
-    """-> whether the entry of one finding says that the other follows from it, and their order allows it."""
+    """Returns whether the first finding's entry explains the second finding, and their order allows it."""
     cause, effect = first.match, second.match
     if cause is None or effect is None or cause.entry.id == effect.entry.id:
         return False
@@ -313,18 +319,19 @@ def explains(first: Finding, second: Finding) -> bool:
 
 
 def _ended_its_step(cancelled: Finding, task: Finding) -> bool:
-    """-> whether srun told of a task's end first: then it cancelled the step for this, and not the other way round."""
+    """Returns whether srun reported the end of a task first. Then it cancelled the step because of this task, not the
+    other way round."""
     both = cancelled.event.source is EventSource.SLURM and task.event.source is EventSource.SLURM
     return both and task.position < cancelled.position
 
 
 def _threw(finding: Finding) -> bool:
-    """-> whether it is a C++ exception that nobody caught, after which the runtime aborts the process."""
+    """Returns whether this is an uncaught C++ exception, after which the runtime aborts the process."""
     return finding.event.source is EventSource.PROCESS_EXIT and finding.event.where is Where.LINE
 
 
 def _of_one_process(thrown: Finding, abort: Finding) -> bool:
-    """-> whether the same process may have thrown and aborted."""
+    """Returns whether the same process may have raised the exception and aborted."""
     return not (thrown.ranks and abort.ranks) or not thrown.ranks.isdisjoint(abort.ranks)
 
 

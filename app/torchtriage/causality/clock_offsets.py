@@ -1,8 +1,7 @@
-"""How far the clocks of a run's hosts are apart: the times at which they logged the same steps, or at which their ranks
-ended the same collectives, in, offsets out.
+"""Measures how far the clocks of a run's hosts are apart.
 
-All ranks of a synchronous job end a step together, and all ranks of a group a collective, so that what their times
-differ by is a difference of clocks.
+All ranks of a synchronous job end a step at the same moment, and all ranks of a group end a collective at the same
+moment. If the times that two hosts recorded for these events differ, then their clocks differ.
 """
 
 from __future__ import annotations
@@ -28,16 +27,17 @@ from torchtriage.facts.host_steps import host_of_line, spans
 from torchtriage.reading.prefixes.times import iso_time, seconds_between
 from torchtriage.reading.slurm_nodelist import sorted_hosts
 
-_E = TypeVar("_E")  # an event that hosts have in common
-_T = TypeVar("_T")  # when one of them dates it
+_E = TypeVar("_E")  # an event that two hosts have in common
+_T = TypeVar("_T")  # the time at which one of the hosts recorded it
 _Span = tuple[str, str]
-_Call = tuple[str, int]  # group, sequence number
+_Call = tuple[str, int]  # process group, sequence number
 
 
 def clock_offsets(environment: Environment, evidence: Evidence) -> tuple[ClockOffset, ...]:
-    """-> the hosts whose clocks are wrong, against one that goes as most do; of two, against the one that is behind.
-    Empty where one host alone logged steps or left dumps, or these do not agree on it. Logs come first: their lines can
-    be dated by another clock than the host's, as by one that collects them."""
+    """Returns the hosts whose clocks are wrong. The reference is a host that agrees with most others; of two hosts it
+    is the one that is behind. Returns nothing if only one host logged steps or left dumps, or if their times do not
+    agree on an offset. Offsets from log lines come first, because a log collector may have added the times with another
+    clock."""
     steps = environment.host_steps.times(environment.host_of)
     lines = chain(environment.host_steps.lines, environment.spread.lines, environment.progress_lines)
     if found := _offsets(steps, spans(lines, environment.host_of) if steps else {}, seconds_between):
@@ -52,7 +52,7 @@ def clock_offsets(environment: Environment, evidence: Evidence) -> tuple[ClockOf
 
 
 def ahead(event: Event, reading: Reading) -> float:
-    """-> how many seconds the clock that dated an event is ahead, as far as that is known."""
+    """Returns how many seconds the clock that gave an event its time is ahead, or 0 if this is not known."""
     if not reading.clock_offsets:
         return 0.0
     host = host_of_line(event.line, reading.environment.host_of) or event.host
@@ -68,7 +68,7 @@ def _ended(rank: RankTimes) -> Mapping[_Call, int]:
 
 
 def _called(rank: RankTimes) -> Mapping[_Call, int]:
-    """-> when a rank made the calls that ended, for backends that do not record their ends."""
+    """Returns when a rank started the calls that ended. Some backends do not record when a call ends."""
     return rank.called
 
 
@@ -81,7 +81,7 @@ def _by_host(times: Iterable[RankTimes], host_of: Mapping[int, str]) -> dict[str
 
 
 def _first(ranks: Iterable[Mapping[_Call, int]]) -> dict[_Call, int]:
-    """-> when the first of a host's ranks dated each call."""
+    """Returns the time of each call on the first of a host's ranks that recorded it."""
     found: dict[_Call, int] = {}
     for call, at in chain.from_iterable(rank.items() for rank in ranks):
         found[call] = min(at, found.get(call, at))
@@ -100,8 +100,8 @@ def _seconds(first: int, last: int) -> float:
 def _offsets(
     times: Mapping[str, Mapping[_E, _T]], known: Mapping[str, _Span], between: Callable[[_T, _T], float | None]
 ) -> list[ClockOffset]:
-    """-> how far each host's clock is off, as far as events tell that two hosts had in common. `times`: of each host's
-    events; `known`: when it trained."""
+    """Returns the clock offset of each host that shares events with another one. `times` are the times of each host's
+    events, `known` is the time span in which each host trained."""
     hosts = sorted_hosts(dict.fromkeys(times))
     if len(hosts) < 2:
         return []
@@ -123,8 +123,8 @@ def _apart(own: Mapping[_E, _T], others: Mapping[_E, _T], between: Callable[[_T,
 
 
 def _offset(host: str, reference: str, apart: list[float]) -> ClockOffset | None:
-    """-> how far a host's clock is ahead of the reference's; None where what lies between the times of their common
-    events does not tell."""
+    """Returns how far a host's clock is ahead of the reference, or None if the differences between their common events
+    do not agree. `apart` are these differences in seconds."""
     if len(apart) < FEWEST_COMMON_STEPS:
         return None
     middle = median(apart)
@@ -136,7 +136,7 @@ def _offset(host: str, reference: str, apart: list[float]) -> ClockOffset | None
 
 
 def _at_once(one: _Span, other: _Span) -> bool:
-    """-> whether hosts trained at the same time by their own clocks: else a folder may hold two launches, one after the
-    other, whose steps took equally long."""
+    """Returns whether two hosts trained at the same time by their own clocks. If they did not, a folder may contain two
+    launches, one after the other, whose steps took equally long."""
     gaps = seconds_between(one[0], other[1]), seconds_between(other[0], one[1])
     return all(seconds is not None and seconds >= 0 for seconds in gaps)

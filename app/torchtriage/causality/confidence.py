@@ -1,4 +1,5 @@
-"""How sure a root cause is, from kinds of evidence. No entry rates itself. docs/confidence.md explains them."""
+"""Computes how sure a root cause is, from several kinds of evidence. An entry cannot rate itself. See
+docs/confidence.md."""
 
 from __future__ import annotations
 
@@ -25,17 +26,18 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.matcher import Match
 from torchtriage.reading.prefixes.times import seconds_between
 
-_PACKAGE = lazy_regex(r"(?:site|dist)-packages")  # Python's own modules refuse what the program gives them
-_ALL = 100.0  # the similarity of a message that is cut, wrapped or escaped and says nothing else
+_PACKAGE = lazy_regex(r"(?:site|dist)-packages")  # not Python's own modules, which check their arguments
+_ALL = 100.0  # the similarity to a known message that is cut, wrapped or escaped, and otherwise the same
 
 
 def score(finding: Finding, live: Iterable[Finding], reading: Reading) -> float:
-    """-> from 0 to 1, how sure it is that the finding's entry is what failed. `live` are the findings of the run.
+    """Returns how sure it is that the finding's entry names what failed, from 0 to 1. `live` are the findings of the
+    run.
 
-    What its sign is worth by itself is the most. Words that any program may print count less where a library raised
-    them: no sign knows what that library means by them. So do words that are only near to a known message, those of a
-    framework of which the failure shows nothing, those that a person quotes, and those beside another failure that may
-    as well be the cause. So does the state of a device that a tool reports without saying since when.
+    The confidence of the entry's sign counts most. The result is lower in these cases: a library raised words that any
+    program may print; the message is only similar to a known one; the failure shows no trace of the entry's framework;
+    a person only quotes the error; another failure may be the cause as well; or a tool reports the state of a device
+    without saying when it began.
     """
     match, live = finding.match, tuple(live)
     if match is None:
@@ -56,13 +58,14 @@ def score(finding: Finding, live: Iterable[Finding], reading: Reading) -> float:
 
 
 def word(points: float) -> str:
-    """-> certain, likely or possible."""
+    """Returns certain, likely or possible."""
     return "certain" if points >= CERTAIN else "likely" if points >= LIKELY else "possible"
 
 
 def _raised_by_library(match: Match, finding: Finding) -> bool:
-    """-> whether a broad sign saw no more than words, or a catch-all no more than that something was raised, and the
-    code that raised it is an installed package's; of a catch-all also where the log does not tell whose code it is."""
+    """Returns whether an installed package raised an exception that matches only by general words (a broad sign) or
+    only by its type (a catch-all entry). For a catch-all it also returns True if the log does not show whose code
+    raised it."""
     raised = match.raised or finding.event.exception
     if not match.broad or raised is None:
         return False
@@ -80,7 +83,7 @@ def _looks_at_frames(sign: Sign | None) -> bool:
 
 
 def _is_told(finding: Finding, reading: Reading) -> bool:
-    """-> whether a person reports the error in a sentence, and no program's line shows it."""
+    """Returns whether a person describes the error in a sentence, and no line that a program printed shows it."""
     paste = reading.paste or ()
     if finding.event.source is not EventSource.QUOTED_ERROR:
         return False
@@ -89,14 +92,14 @@ def _is_told(finding: Finding, reading: Reading) -> bool:
 
 
 def _is_reworded(match: Match) -> bool:
-    """-> whether a message is only like the entry's: whole words of an example can be those of others too."""
+    """Returns whether a message is only similar to the entry's message. Other messages can contain the same words."""
     return match.near is not None and not (match.near.is_same and match.near.similarity >= _ALL)
 
 
 def _shows_area(match: Match, finding: Finding, live: Iterable[Finding], reading: Reading) -> bool:
-    """-> whether the failure shows a mark of its entry's area; True for areas that have none. Where an installed
-    package raised it, its own message and frames must: what else the log speaks of did not fail. Else all failures and
-    the head of the log may."""
+    """Returns whether the failure shows a mark of its entry's area, such as the name of the framework. Returns True for
+    areas without marks. If an installed package raised the exception, the mark must be in its own message or frames,
+    because anything else in the log did not fail. Otherwise all failures and the head of the log count."""
     raised = match.raised or finding.event.exception
     texts = _own_texts(finding) if raised is not None and _is_packages(raised) else _texts(live, reading)
     return reading.matcher.area_marks.shown(match.entry.area, texts)
@@ -118,8 +121,9 @@ def _own_texts(finding: Finding) -> Iterator[str]:
 
 
 def _is_rivalled(finding: Finding, live: tuple[Finding, ...], reading: Reading) -> bool:
-    """-> whether another failure of the attempt may as well be the cause: it is as strong or, above it, an exception
-    that nobody caught; the finding's entry does not explain it; and neither the ranks nor the clock part them."""
+    """Returns whether another failure of the attempt may be the cause as well. It must be at least as strong, or be an
+    uncaught exception above this one. The finding's entry must not explain it, and neither the ranks nor the times may
+    separate the two."""
     if len(finding.ranks) >= AGREEING_RANKS:
         return False
     known = causes((finding,))
@@ -136,7 +140,7 @@ def _may_be_the_cause(other: Finding, finding: Finding) -> bool:
 
 
 def _is_alone_before(finding: Finding, rival: Finding, reading: Reading) -> bool:
-    """-> whether one rank failed long before the rival did, as the clocks before both lines tell."""
+    """Returns whether one rank failed long before the rival did, by the times of both lines."""
     seconds = seconds_between(finding.event.time, rival.event.time)
     alone = len(finding.ranks) == 1 and rival.ranks and not finding.ranks & rival.ranks
     if seconds is None or not alone:

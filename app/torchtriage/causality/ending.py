@@ -1,6 +1,6 @@
-"""How a run without failures ended: a reading in; whether it ended well or goes on, else what is missing, out.
+"""Decides how a run without failures ended: it ended well, it continues, or something is missing.
 
-That no failure was found makes no run healthy: cut logs, other programs' logs and empty ones share that with it.
+A log without a failure does not prove that the run was healthy. The log may be cut off, empty, or from another program.
 """
 
 from __future__ import annotations
@@ -23,24 +23,25 @@ from torchtriage.matching.masking import mask_all
 from torchtriage.reading.file_types import FileForm
 
 _HAS_WORD = lazy_regex(r"[^\W_]").search  # a letter or a digit, in any language
-_LONGEST = 400  # characters of a line that are looked at
+_LONGEST = 400  # characters; the rest of a line is not looked at
 _NUMBER = lazy_regex(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 # `val loss: 1.23`, `acc = 0.5`, `top1 0.71`, `| mAP | 0.31 |`, `3.2 it/s`
 _MEASURED = lazy_regex(
     r"[A-Za-z_@)'\"][\w@.%]{0,20}['\")\]]{0,2}(?:\s{0,24}[:=|]\s{0,8}|\s)[+-]?\d{1,9}\.\d|\d(?: ?%\W|it/s|s/it)"
 )
 _TRACEBACK = "Traceback (most recent call last):"
-_DIGITS = 9  # of a time in seconds, and more
-_SIGNALS = 128  # the exit status of who was ended by a signal is this and its number
-_OF_THE_JOB = (FileForm.SLURM_JOB, FileForm.KUBERNETES)  # reports that say how it ended
-JOB_STATUS, JOB_STATE = "exit_code", "state"  # what the sender of a log knows of its job
+_DIGITS = 9  # digits; a number with at least so many is a time in seconds since 1970
+_SIGNALS = 128  # a shell reports a process ended by a signal with this number plus the signal's number
+_OF_THE_JOB = (FileForm.SLURM_JOB, FileForm.KUBERNETES)  # forms of reports that say how the job ended
+JOB_STATUS, JOB_STATE = "exit_code", "state"  # what the sender of a log knows about its job
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """`good`: the run ended well or goes on. `rule` names why, or what is missing. `line` is the one that shows it,
-    `last` the last one of the log that has words, `below` how many such lines are below the last step. `status` is
-    the exit status, `state` the word of the scheduler, that speak against a good end."""
+    """How a run ended. `good` is True if it ended well or continues. `rule` names the rule that decided. `line` is the
+    line that shows it, and `last` is the last line of the log that has words; `below` counts the lines with words below
+    the last step. `status` (an exit status) and `state` (the scheduler's word) are set if they contradict a good
+    end."""
 
     rule: str
     good: bool
@@ -49,12 +50,12 @@ class Ending:
     below: int = 0
     status: int | None = None
     state: str | None = None
-    question: str | None = None  # what somebody asked instead of a log
+    question: str | None = None  # the question that somebody sent instead of a log
 
 
 @dataclass(frozen=True)
 class Tail:
-    """What the last lines of a run's files show, and what its sender knows of the job."""
+    """The last lines of a run's files, and what the sender knows about the job."""
 
     reading: Reading
     job: Mapping[str, str] = field(default_factory=dict)
@@ -73,7 +74,7 @@ class Tail:
 
     @cached_property
     def closing(self) -> Line | None:
-        """The last line that says that the run ended well, and no step below it."""
+        """The last line that says that the run ended well, if no step follows it."""
         facts, signs = self.reading.environment, self.reading.matcher.ending_signs
         for end in reversed(self.ends):
             since = self.progress_of(end)
@@ -92,7 +93,8 @@ class Tail:
         return frozenset((*self.reading.environment.well, *self.reading.environment.wound_up))
 
     def progress_of(self, end: tuple[Line, ...]) -> Position:
-        """-> where the last step of a file stands; above all where it has none."""
+        """Returns the position of the last step in a file. If the file has no step, this is the position above its
+        first line."""
         last = end[-1].position
         steps = (place for place in reversed(self.reading.environment.progress) if place <= last)
         found = next(steps, START)
@@ -100,8 +102,8 @@ class Tail:
 
     @cached_property
     def against(self) -> Line | None:
-        """The first of the last words that speak against a good end, below all that speaks for it in the same file; of
-        a traceback that ended nothing, as that of an ignored exception, its last line."""
+        """The first of the last lines that contradicts a good end and is below everything in its file that supports
+        one. For a traceback that ended nothing, such as that of an ignored exception, this is its last line."""
         signs = self.reading.matcher.ending_signs
         over = [finding.last for finding in self.survived if finding.event.source is EventSource.TRACEBACK]
         for end in self.ends:
@@ -115,8 +117,9 @@ class Tail:
 
     @cached_property
     def status(self) -> tuple[Line | None, int | None, str | None]:
-        """The line that tells how the job ended, and the exit status but 0 or the state: by its sender's word, with no
-        line, or by lines below all that speaks for a good end."""
+        """How the job failed: the line that says so, the exit status if it is not 0, and the scheduler's state. The
+        sender's word comes first and has no line. Lines of the log count only if they are below everything that
+        supports a good end."""
         code, state = self.job.get(JOB_STATUS, ""), self.job.get(JOB_STATE, "")
         number = int(code) if code.lstrip("-").isdecimal() else 0
         failed = state.upper().replace("-", "_") in self.reading.matcher.ending_signs.failed_states
@@ -125,7 +128,7 @@ class Tail:
         return next(self._statuses(), (None, None, None))
 
     def _statuses(self) -> Iterator[tuple[Line, int | None, str | None]]:
-        """Yields what the last lines say about it, the last one of each file first."""
+        """Yields each status that the last lines report, the last line of each file first."""
         for end in self.ends:
             since = self._good_until(end)
             for line in reversed(end):
@@ -139,24 +142,25 @@ class Tail:
                         yield line, int(told[1]) + (_SIGNALS if name == "signal" else 0), None
 
     def _good_until(self, end: tuple[Line, ...]) -> Position:
-        """-> the last line of a file that shows a step, or that the run ended well."""
+        """Returns the position of the last line of a file that shows a step or says that the run ended well."""
         good = (line.position for line in end if line.position in self._well)
         return max(self.progress_of(end), max(good, default=START))
 
     @property
     def succeeded(self) -> bool:
-        """Whether the sender knows that the job ended with 0."""
+        """Whether the sender says that the job exited with status 0."""
         return self.job.get(JOB_STATUS) == "0"
 
     @cached_property
     def moves(self) -> bool:
-        """Whether the newest lines of progress show more than one step: a bar that is drawn again shows none."""
+        """Whether the newest progress lines show more than one step. A progress bar that is redrawn at the same step
+        does not count."""
         facts = self.reading.environment
         return len(facts.progress) >= TWO_STEPS and moves(line.text for line in facts.progress_lines)
 
     @cached_property
     def goes_on(self) -> bool:
-        """Whether steps reach down to the end of a file."""
+        """Whether steps continue to the end of a file."""
         ends = [end for end in self.ends if self.is_at_work(end)]
         if self.moves and any(self.progress_of(end) >= end[0].position for end in ends):
             return True
@@ -164,8 +168,9 @@ class Tail:
         return self.reading.environment.surely_of_field and any(map(_counts_up, others))
 
     def is_at_work(self, end: tuple[Line, ...]) -> bool:
-        """-> whether the last line of a file is that of a run at work: a step, a measured value, what was printed above
-        a step in the same form, or what is harmless by its level or words. All else may be anybody's last word."""
+        """Returns whether the last line of a file shows a run at work: a step, a measured value, a line of the same
+        form as one above a step, or a line that is harmless by its level or words. Any other line may be a program's
+        last words."""
         last, signs, since = end[-1], self.reading.matcher.ending_signs, self.progress_of(end)
         if last.position <= since:
             return True
@@ -178,7 +183,7 @@ class Tail:
 
     @cached_property
     def below(self) -> int:
-        """How many lines are below the last step of the file that ends last, as far as they are kept."""
+        """How many kept lines are below the last step of the file that ends last."""
         if not self.ends:
             return 0
         since = self.progress_of(self.ends[-1])
@@ -186,7 +191,7 @@ class Tail:
 
     @cached_property
     def question(self) -> str | None:
-        """What a person wrote instead of a log."""
+        """The question that a person sent instead of a log, or None."""
         paste = self.reading.paste
         told = [line.text.strip() for line in paste or () if _HAS_WORD(line.text)]
         facts = self.reading.environment
@@ -198,15 +203,15 @@ class Tail:
 
 
 def _raised_below(lines: Sequence[Line]) -> Line:
-    """-> the line with the exception, of lines that begin with a traceback's head."""
+    """Returns the line with the exception. `lines` begin with the head of a traceback."""
     return next((line for line in lines[1:] if line.text[:1].strip()), lines[0])
 
 
 def _counts_up(end: Sequence[Line]) -> bool:
-    """-> whether a file ends in rows of one form that count something up beside a measured value, as each script prints
-    its own: `[3/90][150/500] D: 0.31 G: 1.20`."""
+    """Returns whether a file ends in rows of the same form that count something up next to a measured value, such as
+    `[3/90][150/500] D: 0.31 G: 1.20`. Each script prints such rows in its own form."""
     rows = (line.raw if line.time is None else line.text for line in end)
-    texts = [row[:_LONGEST] for row in rows if bar(row) is None]  # A bar also counts seconds at the same step.
+    texts = [row[:_LONGEST] for row in rows if bar(row) is None]  # A bar counts seconds too.
     forms = [_NUMBER.sub("#", text) for text in texts]
     for form in forms[-ROWS_FROM_END:]:
         last = [_NUMBER.findall(text) for text, its in zip(texts, forms, strict=True) if its == form][-TWO_STEPS - 1 :]
@@ -222,14 +227,14 @@ def _rises(column: Sequence[str]) -> bool:
 
 
 def _alarms(line: Line, signs: EndingSigns) -> bool:
-    """-> whether a line speaks against a good end; a level may be in what was stripped as its prefix."""
+    """Returns whether a line contradicts a good end. The level may be in the prefix that was stripped from the line."""
     text, raw = line.text[:_LONGEST], line.raw[:_LONGEST]
     return bool(signs.alarming.search(text) or signs.alarming.search(raw)) and not signs.calm.search(raw)
 
 
 @dataclass(frozen=True, slots=True)
 class EndingRule:
-    """The first rule that holds says how the run ended: `good`, or what is missing."""
+    """Says how a run ended, if it is the first rule that applies. `good` means that the run ended well or continues."""
 
     name: str
     holds: Callable[[Tail], object]
@@ -252,13 +257,13 @@ def _another_program(tail: Tail) -> bool:
 
 
 def _nobody_waits(tail: Tail) -> bool:
-    """-> whether there are dumps, stacks or reports alone, and no log."""
+    """Returns whether there is no log, only dumps, stacks or reports of a hang."""
     evidence = tail.reading.evidence
     return not tail.reading.head and bool(evidence.dumped or evidence.stacked or evidence.reported)
 
 
 def _only_reports(tail: Tail) -> bool:
-    """-> whether there are only reports of hosts and GPUs, none of the job, and no log."""
+    """Returns whether there is no log, only reports about hosts and GPUs, and no report about the job."""
     alone = tail.reading.reports_alone
     return bool(alone) and alone.isdisjoint(_OF_THE_JOB)
 
@@ -302,7 +307,7 @@ def _always(_: Tail) -> bool:
     return True
 
 
-# In this order: the first rule that holds decides. `good` says that the run ended well, or goes on.
+# The order matters: the first rule that applies decides. `good` means that the run ended well or continues.
 ENDINGS: tuple[EndingRule, ...] = (
     EndingRule(
         "exit-status",
@@ -339,7 +344,8 @@ ENDINGS: tuple[EndingRule, ...] = (
 
 
 def ending(reading: Reading, job: Mapping[str, str], survived: tuple[Finding, ...]) -> Ending:
-    """-> how a run without a failure ended. `job`: what its sender knows about it; `survived`: what it survived."""
+    """Returns how a run without a failure ended. `job` is what the sender knows about it, `survived` are the failures
+    after which the run continued."""
     tail = Tail(reading, job, survived)
     rule = next(rule for rule in ENDINGS if rule.holds(tail))
     line, status, state = tail.status if rule.name == "exit-status" else (None, None, None)

@@ -1,4 +1,4 @@
-"""Error lines that nobody reads: lines of a run that speak of an error in, their forms with how often and where out."""
+"""Counts the error lines of a run that no extractor and no entry reads, by their form."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from torchtriage.facts.document_signs import DocumentSigns
 from torchtriage.facts.ending_signs import EndingSigns
 from torchtriage.matching.masking import mask_all
 
-MOST_KINDS = 512  # kinds of lines of a run that are counted, the newest
+MOST_KINDS = 512  # different kinds of lines that are counted in a run; the newest are kept
 _COMPARED = 160  # characters of two lines that are compared
 _DIGITS = b"0123456789"
 
 
 @dataclass(slots=True)
 class ErrorForm:
-    """Lines that are the same in every job: the first and the last one, how many there are, and of which ranks."""
+    """A kind of line that every job prints in the same form: its first and last line, how many there are, and which
+    ranks printed them."""
 
     first: Line
     last: Line
@@ -25,37 +26,38 @@ class ErrorForm:
     ranks: frozenset[int]
 
     def plus(self, other: ErrorForm) -> ErrorForm:
-        """-> the two as one."""
+        """Returns one form with the counts of both."""
         first = min(self.first, other.first, key=lambda line: line.position)
         last = max(self.last, other.last, key=lambda line: line.position)
         return ErrorForm(first, last, self.count + other.count, self.ranks | other.ranks)
 
     @property
     def places(self) -> tuple[Position, Position]:
-        """Where the first and the last one are."""
+        """The positions of the first and the last line."""
         return self.first.position, self.last.position
 
 
 @dataclass(slots=True)
 class ErrorLines:
-    """Feed it lines in which the scan found a mark of an error and that nobody read; it counts those that are alike but
-    for their digits."""
+    """Counts lines that contain a mark of an error and that nobody else reads. Lines that differ only in digits count
+    as the same."""
 
     _kinds: dict[bytes, ErrorForm] = field(default_factory=dict)
 
     def add(self, line: Line, count: int = 1, others: Iterable[Line] = ()) -> None:
-        """Takes a line; or one for as many as `count`, with `others` of these."""
+        """Adds a line. `count` is how many equal lines it represents, and `others` are some of these."""
         lines = (line, *others)
         ranks = frozenset(one.rank for one in lines if one.rank is not None)
         first, last = (which(lines, key=lambda one: one.position) for which in (min, max))
         kind = line.text[:_COMPARED].encode("utf-8", "replace").translate(None, _DIGITS)
         told, known = ErrorForm(first, last, count, ranks), self._kinds.pop(kind, None)
-        self._kinds[kind] = known.plus(told) if known else told  # so that it is the newest
+        self._kinds[kind] = known.plus(told) if known else told  # makes it the newest
         if len(self._kinds) > MOST_KINDS:
             del self._kinds[next(iter(self._kinds))]
 
     def forms(self, signs: EndingSigns, documents: DocumentSigns) -> dict[str, ErrorForm]:
-        """-> what was counted, by the text without what differs from job to job; what reports no error is left out."""
+        """Returns the counted forms by their text, without what differs from job to job. Lines that report no error are
+        left out."""
         forms: dict[str, ErrorForm] = {}
         for one in self._kinds.values():
             if _speaks_of_error(one.first, signs, documents):
@@ -64,7 +66,7 @@ class ErrorLines:
         return forms
 
     def moved(self, to: Callable[[Position], Position]) -> ErrorLines:
-        """-> the lines with whole files moved in the order of the run."""
+        """Returns the lines with the positions that `to` gives, after whole files were reordered."""
 
         def placed(line: Line) -> Line:
             return line._replace(position=to(line.position))
@@ -81,7 +83,7 @@ class ErrorLines:
 
 
 def _speaks_of_error(line: Line, signs: EndingSigns, documents: DocumentSigns) -> bool:
-    """-> whether a line is an error by its level, or by its words where nothing says that it is none."""
+    """Returns whether a line is an error: by its level, or by its words if no other sign says that it is harmless."""
     if signs.harmless_errors.search(line.raw):
         return False
     if signs.is_error(line):

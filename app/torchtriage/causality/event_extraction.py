@@ -1,4 +1,4 @@
-"""Reads one run: every kept line goes through the extractors once; lines in, a `Reading` out."""
+"""Reads the lines of one run, gives each kept line to the extractors once, and returns a `Reading`."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ _OF_AGENTS = frozenset({EventSource.ELASTIC_AGENT, EventSource.FIRST_FAILURE, Ev
 
 @dataclass(slots=True)
 class RunReader:
-    """Feed it the lines of one run in order, many at once; then ask for its `reading`."""
+    """Reads one run. Call `feed` with its lines in order, many at a time, and then `reading`."""
 
     matcher: Matcher
-    repeated_frames: RepeatedFrames = field(default_factory=RepeatedFrames)  # of all runs that the files hold
+    repeated_frames: RepeatedFrames = field(default_factory=RepeatedFrames)  # frames of all runs in the files
     findings: Findings = field(init=False)
     environment: Environment = field(init=False)
     extractors: RunExtractors = field(init=False)
     file_ends: FileEnds = field(default_factory=FileEnds)
-    ranks: set[int] = field(default_factory=set)  # that lines name as their own
-    head: list[Line] = field(default_factory=list)  # the first lines, from the first one that has text
+    ranks: set[int] = field(default_factory=set)  # ranks that a line names as its own
+    head: list[Line] = field(default_factory=list)  # the first lines, beginning with the first one that has text
     last_position: Position = START
     ended: bool = False
-    paste: list[Line] | None = field(default_factory=list)  # all lines, as long as they are few
+    paste: list[Line] | None = field(default_factory=list)  # all lines, as long as there are few
     above: LinesAbove = field(default_factory=LinesAbove)
     errors: ErrorLines = field(default_factory=ErrorLines)
-    error_places: set[Position] = field(default_factory=set)  # where the scan found marks of errors in lines to come
-    _claimed: set[Position] = field(default_factory=set)  # of those that an extractor read
+    error_places: set[Position] = field(default_factory=set)  # marks of errors, not read yet
+    _claimed: set[Position] = field(default_factory=set)  # positions of lines that an extractor read
     _above: str = ""  # the text of the last line
 
     def __post_init__(self) -> None:
@@ -54,14 +54,14 @@ class RunReader:
         self.extractors = RunExtractors(self._shared(), self.matcher.extractors)
 
     def feed(self, lines: Sequence[Line]) -> None:
-        """Most lines show nothing: they are kept for what may need them later, and go no further."""
+        """Reads lines. Most of them match nothing; these are only kept for later steps."""
         if not lines:
             return
         self._keep(lines)
         self.extractors.expect(lines)
         shown = self._shown(lines)
         wanted = [*self.matcher.apart(shown), len(lines)][::-1]
-        read: list[tuple[Line, bool]] = []  # with their attempts, each with whether an extractor or an entry reads it
+        read: list[tuple[Line, bool]] = []  # with attempts; True if an extractor or entry reads it
         while (at := len(read)) < len(lines):
             while wanted[-1] < at:
                 wanted.pop()
@@ -79,7 +79,7 @@ class RunReader:
         self.ended = self.ended or bool(self.environment.well)
 
     def _note_errors(self, read: Sequence[tuple[Line, bool]]) -> None:
-        """Takes the lines in which the scan found a mark of an error and that nobody reads."""
+        """Counts the lines that contain a mark of an error and that nobody else reads."""
         marked = [one for one in read if one[0].position in self.error_places]
         for line, known in marked:
             if not known:
@@ -87,7 +87,7 @@ class RunReader:
         self.error_places.difference_update([line.position for line, _ in marked])
 
     def _shown(self, lines: Sequence[Line]) -> list[Seen]:
-        """-> what each line may show, by one scan of all."""
+        """Returns what each line may show. All lines are scanned at once."""
         texts = [line.text for line in lines]
         starts = {start(line) for line in lines if line.raw is not line.text}
         seen = self.matcher.prefilter([*texts, *starts], self.environment.settled)
@@ -96,12 +96,12 @@ class RunReader:
         return list(map(seen.get, texts, repeat(NOTHING)))
 
     def read_facts(self, lines: Sequence[Line]) -> Iterator[Line]:
-        """Takes the line facts of lines that go by unkept, and nothing else; yields the lines. Where one has no time,
-        that of the line right above counts."""
+        """Reads only the line facts of lines that were not kept, and yields these lines. A line without a time gets the
+        time of the line directly above it."""
         seen = self.matcher.prefilter([line.text for line in lines], self.environment.settled)
         time, last = None, START
         for line in lines:
-            near = 0 <= line.position.lines_below(last) <= 1  # A record can be several lines.
+            near = 0 <= line.position.lines_below(last) <= 1  # One log record can have several lines.
             time, last = line.time or (time if near else None), line.position
             bits = seen.get(line.text, NOTHING).line_facts
             told = line if line.time == time else line._replace(time=time)
@@ -110,8 +110,8 @@ class RunReader:
             yield told
 
     def read_errors(self, lines: Sequence[Line], count: int) -> None:
-        """Takes `count` lines alike that went by unkept and speak of an error, of which these are some. What a sign
-        knows or stands in a traceback is left out."""
+        """Counts `count` similar error lines that were not kept; `lines` are some of them. Lines that match a sign or
+        belong to a traceback are left out."""
         own = [line for line in lines if self._is_own(line)]
         if not own or own[0].text[:1].isspace():
             return
@@ -120,16 +120,16 @@ class RunReader:
             self.errors.add(own[0], count, own[1:])
 
     def _is_own(self, line: Line) -> bool:
-        """-> whether a line is one of this run's, and not of one above it."""
+        """Returns whether a line belongs to this run, and not to a run above it."""
         return bool(self.head) and line.position >= self.head[0].position
 
     def add_progress(self, lines: Sequence[Line]) -> None:
-        """Takes lines of progress that went by unkept; those of a run above this one are not counted."""
+        """Adds progress lines that were not kept. Lines of a run above this one are not counted."""
         first = self.head[0].position if self.head else START
         self.environment.spread.add([line for line in lines if line.position >= first])
 
     def _pass_by(self, lines: Sequence[Line], shown: list[Seen]) -> Sequence[Line]:
-        """-> the lines with their attempts; they show only that the run continues."""
+        """Returns the lines with their attempts. These lines show only that the run continues."""
         if self.extractors.elastic.attempt or any(map(attrgetter("host"), lines)):
             lines = [self._with_attempt(line) for line in lines]
         self.environment.pass_by(lines, list(map(_FACTS, shown)))
@@ -137,14 +137,14 @@ class RunReader:
         return lines
 
     def _with_attempt(self, line: Line) -> Line:
-        """-> the line with its attempt; its host is one of the run's."""
+        """Returns the line with its attempt, and notes its host as one of the run's hosts."""
         line = self.extractors.with_attempt(line)
         if line.host is not None:
             self.environment.at(line.host, line.rank)
         return line
 
     def _claim(self, lines: Sequence[Line], shown: Sequence[Seen]) -> Sequence[Line]:
-        """-> the lines, known from now on as an extractor's."""
+        """Returns the lines, and marks them as read by an extractor."""
         if self.paste is not None:
             self._claimed.update(line.position for line in lines)
         for line, seen in zip(lines, shown, strict=True):
@@ -153,8 +153,8 @@ class RunReader:
         return lines
 
     def _look(self, line: Line, seen: Seen, above: str) -> tuple[Line, bool]:
-        """-> the line with its attempt, and whether an extractor or an entry reads it. `above`: the text of the line
-        before it."""
+        """Returns the line with its attempt, and whether an extractor or an entry reads it. `above` is the text of the
+        line before it."""
         wanted, known = self.extractors.wanted(line, seen.begins), False
         events: list[Event] = []
         if wanted:
@@ -197,12 +197,12 @@ class RunReader:
 
     @property
     def shows_a_run(self) -> bool:
-        """Whether more was read than how a launch begins."""
+        """Whether the log shows more than the start of a launch."""
         shown = self.environment.progress or self.environment.well or self.findings
         return bool(shown) or self.extractors.tracebacks.has_open
 
     def reading(self) -> Reading:
-        """-> what was read, when all lines were fed: what is still open is ended."""
+        """Returns what was read, after all lines were fed. Closes what is still open."""
         self.findings.add(self.extractors.close())
         findings = self.findings.found()
         if any(found.event.line.node is not None for found in findings if found.event.source in _OF_AGENTS):
@@ -215,7 +215,7 @@ class RunReader:
         )  # fmt: skip
 
     def _ends_run(self, event: Event) -> bool:
-        """-> whether a launch is over with an event, so that another one below it is another run."""
+        """Returns whether an event ends a launch, so that a launch below it is another run."""
         if event.exception is not None:
             ended = event.exception.type.endswith(self.matcher.launchers.exceptions)
             return ended or event.source is EventSource.LAUNCHER

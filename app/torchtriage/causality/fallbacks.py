@@ -1,4 +1,4 @@
-"""What is tried, in this order, if no event says why a run failed: a reading in, one with further events out."""
+"""Tries further searches, in this order, if no event says why a run failed. Each adds events to the reading."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from torchtriage.domain.line import START, Line, Position
 from torchtriage.matching.masking import mask_all
 from torchtriage.reading.prefixes.times import seconds_between
 
-# Sources whose lines may say more when they are read again.
+# Sources whose lines may show more when they are read again.
 _REREAD = frozenset({EventSource.MATCHED_LINE, EventSource.CUT_TRACEBACK})
-# Sources that say only that something ended, as launchers and schedulers do.
+# Sources that report only that something ended, such as launchers and schedulers.
 _NO_CAUSE = frozenset(
     {
         EventSource.SLURM,
@@ -43,8 +43,8 @@ _NO_CAUSE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """One thing to try. `events` yields what it finds; nothing where it does not apply. `replaces`: what the line of
-    its event said before goes. `ends`: where it finds something, nothing else is tried."""
+    """One search. `events` yields what it finds, or nothing if it does not apply. `replaces`: its event replaces what
+    was read from the same line. `ends`: if it finds something, no later search runs."""
 
     name: str
     events: Callable[[Reading], Iterable[Event]]
@@ -53,11 +53,11 @@ class Fallback:
 
 
 def completed(read: ReadRuns) -> tuple[Reading, ...]:
-    """-> the readings of a log, the newest last: with what the fallbacks find, with the times of the lines around, and
-    the newest one's files in the order of their first failures, and what dumps and stacks show."""
+    """Returns the readings of a log, the newest last. Adds the results of the fallbacks, times from nearby lines, and
+    for the newest reading what dumps and stacks show. Also orders its files by their first failures."""
     readings = [with_times_around(with_fallbacks(without_quotes(reading)), read.clock) for reading in read.readings]
     if len(readings) > 1 and readings[-1].is_empty:
-        readings.pop()  # A launcher's banner that was written late; no run of its own.
+        readings.pop()  # The banner of a launcher that was printed late; it begins no run of its own.
     last = readings.pop()
     last = replace(last, clock_offsets=clock_offsets(last.environment, read.evidence))
     last = in_order_of_failure(last, read.clock)
@@ -68,7 +68,7 @@ def completed(read: ReadRuns) -> tuple[Reading, ...]:
 
 
 def with_fallbacks(reading: Reading) -> Reading:
-    """-> the reading; where no event says why the run failed, with what the fallbacks find."""
+    """Returns the reading, with what the fallbacks find if no event says why the run failed."""
     if not _says_no_cause(reading, _title_of(reading)):
         return reading
     for fallback in FALLBACKS:
@@ -84,20 +84,20 @@ def _title_of(reading: Reading) -> Event | None:
 
 
 def _says_no_cause(reading: Reading, beside: Event | None) -> bool:
-    """-> whether all events, beside that of the title's lines, say only that something ended."""
+    """Returns whether all events, except those in the title's lines, report only that something ended."""
     return all(event.source in _NO_CAUSE for event in reading.events_beside(beside))
 
 
 def _title(reading: Reading) -> Iterator[Event]:
-    """Applies where a person put a title with an exception over a log that does not show it."""
+    """Applies if a person put a title that names an exception above a log that does not show this exception."""
     if (found := _title_of(reading)) is not None:
         yield found
 
 
 def _quoted_errors(reading: Reading) -> Iterator[Event]:
-    """Applies to a short paste of a run that is not seen to end well: messages of entries that are quoted in sentences.
+    """Applies to a short paste without a good end. It finds messages of entries that are quoted in sentences.
 
-    Lines that launchers printed are left out, and of a run that trained all that is above its last step.
+    Lines that launchers printed do not count. If the run trained, lines above its last step do not count either.
     """
     if not reading.paste or reading.environment.well:
         return
@@ -105,7 +105,7 @@ def _quoted_errors(reading: Reading) -> Iterator[Event]:
     since = progress[-1] if progress else START
     launchers = (finding.event for finding in reading.findings if finding.event.source not in _REREAD)
     known = {line.position for event in launchers for line in event.lines}
-    known |= reading.claimed if known else set()  # A launcher's traceback quotes its own code.
+    known |= reading.claimed if known else set()  # The traceback of a launcher quotes the launcher's own code.
     rest = [line for line in _paste(reading) if line.position > since and line.position not in known]
     for event in quoted_errors(rest):
         if reading.matcher.shows_whole_sign(event) and not reading.matcher.only_warns(event):
@@ -113,13 +113,13 @@ def _quoted_errors(reading: Reading) -> Iterator[Event]:
 
 
 def _near_passages(reading: Reading) -> Iterator[Event]:
-    """Applies to a short paste in which no entry is found at all: passages that nearly are an entry's message."""
+    """Applies to a short paste in which no entry is found. It finds passages that are similar to an entry's message."""
     if _is_unexplained_paste(reading):
         yield from filter(reading.matcher.near_match, passages(_paste(reading)))
 
 
 def _alarming_lines(reading: Reading) -> Iterator[Event]:
-    """Applies where even that finds nothing: the first lines of the paste that speak of an error."""
+    """Applies if even that finds nothing. It takes the first lines of the paste that mention an error."""
     if _is_unexplained_paste(reading):
         yield from alarming_lines(_paste(reading), reading.matcher.document_signs)
 
@@ -132,15 +132,16 @@ def _is_unexplained_paste(reading: Reading) -> bool:
 
 
 def _paste(reading: Reading) -> list[Line]:
-    """-> the lines of a short paste, except what Slurm says about a shell that somebody left."""
+    """Returns the lines of a short paste, without Slurm's messages about a shell that somebody left."""
     left = reading.extractors.slurm.left
     return without_ignored_exceptions([line for line in reading.paste or () if line.position not in left])
 
 
 def _trailing_errors(reading: Reading) -> Iterator[Event]:
-    """Applies where a launcher at most says that a worker failed: errors at the end of a file that no entry knows."""
+    """Applies if at most a launcher reports that a worker failed. It finds errors at the end of a file that no entry
+    matches."""
     failures = reading.failures()
-    trained = bool(reading.environment.progress)  # Then no warning explains the run.
+    trained = bool(reading.environment.progress)  # A warning cannot explain this run.
     named = (each for each in unexplained(failures) if each.match and not (trained and each.match.weak))
     if all(map(_is_launcher_echo, named)):
         yield from trailing_errors(
@@ -149,13 +150,13 @@ def _trailing_errors(reading: Reading) -> Iterator[Event]:
 
 
 def _is_launcher_echo(finding: Finding) -> bool:
-    """-> whether a launcher says only that one of its workers failed."""
+    """Returns whether a launcher reports only that one of its workers failed."""
     echo = finding.has_role(Role.LAUNCHER_ECHO) and finding.matches[0].entry.kind is Kind.CONSEQUENCE
     return echo and finding.event.source not in _REREAD
 
 
 def _heading(reading: Reading) -> Iterator[Event]:
-    """Applies below a heading that an entry knows, where the traceback was cut off before it said what was raised."""
+    """Applies if an entry matches the heading, and the log cuts off the traceback before the exception's message."""
     cut = any(finding.event.source is EventSource.CUT_TRACEBACK for finding in reading.findings)
     found = heading(reading.head, reading.paste is not None) if cut else None
     if found is not None and _says_no_cause(reading, found) and reading.matcher.shows_whole_sign(found):
@@ -163,7 +164,7 @@ def _heading(reading: Reading) -> Iterator[Event]:
 
 
 def _hang(reading: Reading) -> Iterator[Event]:
-    """Applies where nothing at all was found: behind its last step only a monitor prints, for an hour or more."""
+    """Applies if nothing at all was found and only a monitor prints after the last step, for an hour or more."""
     environment = reading.environment
     if reading.findings or environment.well or environment.wound_up:
         return
@@ -174,8 +175,8 @@ def _hang(reading: Reading) -> Iterator[Event]:
 
 
 def _hang_event(tail: Sequence[Line], progress: Collection[Position]) -> Event | None:
-    """-> the event of a run whose last step is followed by nothing but a monitor's lines, again and again for an hour
-    or more. `tail` is the end of a file, `progress` holds the positions of the lines that show steps."""
+    """Returns the event for a hang, or None. A run hangs if only the lines of a monitor follow its last step, again and
+    again for an hour or more. `tail` is the end of a file, `progress` the positions of the lines that show steps."""
     since = max((position for position in progress if position <= tail[-1].position), default=None) if tail else None
     if since is None or since < tail[0].position:
         return None

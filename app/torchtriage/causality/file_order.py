@@ -1,4 +1,4 @@
-"""Brings the findings of a run's files into one order: the file in which something failed first comes first."""
+"""Orders the files of a run by their first failure, so that the file in which something failed first comes first."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from torchtriage.domain.event import Event, Where
 from torchtriage.domain.line import Line, Position
 from torchtriage.matching.matcher import EventPatterns
 
-_MOST_TIMES = 100_000  # kept of a run
+_MOST_TIMES = 100_000  # times kept of a run
 
 
 @dataclass(slots=True)
 class Clock:
-    """What time it was where, by the lines that tell it. Feed it the kept lines in order, many of one file at once."""
+    """Remembers which time each part of a log has. Call `feed` with the kept lines in order, many lines of one file at
+    a time."""
 
     _positions: list[Position] = field(default_factory=list)
     _times: list[str] = field(default_factory=list)
@@ -33,25 +34,25 @@ class Clock:
                 self._times.append(line.time)
 
     def at(self, position: Position) -> str | None:
-        """-> the time of the last line up to `position` that tells one, of the same file."""
+        """Returns the last time in the same file at or above `position`, or None."""
         place = bisect_right(self._positions, position) - 1
         same = place >= 0 and self._positions[place].file == position.file
         return self._times[place] if same else None
 
     def around(self, position: Position) -> tuple[str | None, str | None]:
-        """-> the times that the lines of the same file above and below tell."""
+        """Returns the nearest times above and below in the same file, each None if there is none."""
         place = bisect_right(self._positions, position)
         below = place < len(self._positions) and self._positions[place].file == position.file
         return self.at(position), self._times[place] if below else None
 
     @property
     def year(self) -> int:
-        """The year of the first time that has one."""
+        """The year of the first time that includes one."""
         return next((int(time[:4]) for time in self._times if time[:4].isdecimal()), 2000)
 
 
 def with_times_around(reading: Reading, clock: Clock) -> Reading:
-    """-> the reading, its findings that tell no time of their own with those of the lines around."""
+    """Returns the reading in which findings without a time have the times of nearby lines."""
     findings = (
         replace(finding, around=clock.around(finding.position)) if finding.event.time is None else finding
         for finding in reading.findings
@@ -60,9 +61,9 @@ def with_times_around(reading: Reading, clock: Clock) -> Reading:
 
 
 def in_order_of_failure(reading: Reading, clock: Clock) -> Reading:
-    """-> the reading with whole files moved, so that those with failures are in the order of their first one, by times
-    that are corrected where a host's clock is known to be wrong. Without times that can be compared they stay in the
-    order of their names."""
+    """Returns the reading with its files reordered: files with failures come in the order of their first failure. Times
+    are corrected if a host's clock is known to be wrong. If the times cannot be compared, the files stay in the order
+    of their names."""
     failed: dict[int, list[datetime | None]] = {}
     for finding in reading.findings:
         if finding.event.where is not Where.LINE:
@@ -84,7 +85,7 @@ def in_order_of_failure(reading: Reading, clock: Clock) -> Reading:
 
 
 def _moment(event: Event, clock: Clock, reading: Reading) -> datetime | None:
-    text = clock.at(event.line.position) or event.time  # The lines' clock is one for all; a report has its own.
+    text = clock.at(event.line.position) or event.time  # All lines have one clock; a report has its own.
     if text is None:
         return None
     try:

@@ -1,4 +1,5 @@
-"""Folds the equal events of many ranks into one finding, so that memory holds failures and not lines."""
+"""Merges equal events of many ranks into one finding, so that memory use depends on the number of failures and not of
+lines."""
 
 from __future__ import annotations
 
@@ -13,16 +14,17 @@ from torchtriage.domain.line import START, Position
 from torchtriage.matching.masking import mask
 from torchtriage.matching.matcher import EventPatterns, Match, Matcher
 
-MOST = 4000  # different findings kept of one run: the first half of them, and the newest
-MOST_NEAR_SEARCHES = 100  # findings of one run that no entry knows and that are compared with the messages of all
-# Sources that speak of others' failures, or of what nobody names.
+MOST = 4000  # different findings kept of a run: the first half of them are the earliest, the others the newest
+MOST_NEAR_SEARCHES = 100  # findings without an entry that are compared with all entries' messages, for each run
+# Sources that report a failure of another process, or one that no entry names.
 _APART = frozenset({EventSource.LAUNCHER, EventSource.TITLE, EventSource.ALARMING_LINE})
-BATCH_AREA = "slurm"  # of entries that say what a batch system did with its own job
-MOST_SAMPLES = 7  # equal events of other ranks kept for evidence
+BATCH_AREA = "slurm"  # the area of entries about what a batch system did with its own job
+MOST_SAMPLES = 7  # equal events of other ranks, kept as evidence
 
 
 class Place(NamedTuple):
-    """Where one rank showed a finding first: its position in the run, and line, file and time as the log has them."""
+    """Where a rank first showed a finding: the position in the run, and the line number, file and time as the log gives
+    them."""
 
     position: Position
     number: int
@@ -32,24 +34,24 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Finding:
-    """One event with all ranks and hosts that showed an equal one. `local_ranks`: those of lines that name no rank.
+    """An event, with all ranks and hosts that showed an equal one. `local_ranks` are from lines that name no rank.
 
-    `samples` are the equal events of a few other ranks, for evidence. `matches` and `around` are None and empty until
-    the whole run was read.
+    `samples` are equal events of a few other ranks, used as evidence. `matches` and `around` are not set until the
+    whole run was read.
     """
 
     found: EventPatterns
     attempt: int = 0
-    fatal: bool = False  # one of the equal events at least ended its process, as far as the text tells
+    fatal: bool = False  # at least one of the equal events ended its process, as far as the log shows
     samples: tuple[Event, ...] = ()
     ranks: frozenset[int] = frozenset()
     local_ranks: frozenset[int] = frozenset()
-    places: Mapping[int, Place] = field(default_factory=dict)  # of each rank
+    places: Mapping[int, Place] = field(default_factory=dict)  # for each rank
     hosts: tuple[str, ...] = ()
     count: int = 0
     last: Position = START
     matches: tuple[Match, ...] = ()
-    around: tuple[str | None, str | None] = None, None  # times that lines above and below tell, if it tells none
+    around: tuple[str | None, str | None] = None, None  # the nearest times above and below, if it has none
 
     @property
     def event(self) -> Event:
@@ -68,13 +70,13 @@ class Finding:
         return self.matches[0].entry.id if self.matches else None
 
     def has_role(self, role: Role) -> bool:
-        """-> whether the entry that it shows has the role."""
+        """Returns whether the finding's entry has the role."""
         return bool(self.matches) and role in self.matches[0].entry.roles
 
 
 @dataclass(slots=True)
 class _Fold:
-    """A finding while events are added to it."""
+    """A finding to which events are still added."""
 
     found: EventPatterns
     attempt: int
@@ -89,7 +91,7 @@ class _Fold:
 
     @classmethod
     def of(cls, finding: Finding) -> _Fold:
-        """-> a finding to which further events can be added."""
+        """Returns a copy of a finding to which more events can be added."""
         return cls(
             finding.found, finding.attempt, finding.fatal, list(finding.samples), set(finding.ranks),
             set(finding.local_ranks), dict(finding.places), dict.fromkeys(finding.hosts), finding.count, finding.last,
@@ -98,14 +100,15 @@ class _Fold:
     def add(self, event: Event, matcher: Matcher) -> None:
         first = self.found.event
         if self.count and event.line.position < first.line.position:
-            # A stream that was closed later had begun earlier.
+            # A stream that was closed later began earlier.
             self.samples = [first, *self.samples][:MOST_SAMPLES]
             self.found = matcher.patterns_of(event)
         elif self.count and len(self.samples) < MOST_SAMPLES and event.rank not in self.ranks:
             self.samples.append(event)
         first = self.found.event
         if self.count and _frames(first) < _frames(event):
-            # One rank printed the message alone, or others' lines cut its traceback; this one's is whole.
+            # One rank printed only the message, or lines of other ranks interrupted its traceback; this rank's is
+            # complete.
             self.found = matcher.patterns_of(_told_with_frames(first, event))
         self.count += 1
         self.fatal = self.fatal or event.fatal
@@ -116,7 +119,7 @@ class _Fold:
             if known is None or line.position < known.position:
                 self.places[event.rank] = Place(line.position, line.number, line.file, event.time)
             elif known.time is None and event.time is not None:
-                self.places[event.rank] = known._replace(time=event.time)  # Its copy in error.json is dated.
+                self.places[event.rank] = known._replace(time=event.time)  # The copy in error.json has a time.
         elif event.local_rank is not None:
             self.local_ranks.add(event.local_rank)
         if event.host is not None:
@@ -130,10 +133,10 @@ class _Fold:
 
 
 class Findings:
-    """Collects events as they are found; `found` gives them out."""
+    """Collects events as they are found. `found` returns them as findings."""
 
     def __init__(self, matcher: Matcher, known: Iterable[Finding] = ()) -> None:
-        """`known`: what was found before, to which the events are added."""
+        """`known` are earlier findings, to which the events are added."""
         self._matcher = matcher
         self._first: dict[tuple[object, ...], _Fold] = {_key(one.event): _Fold.of(one) for one in known}
         self._newest: dict[tuple[object, ...], _Fold] = {}
@@ -151,8 +154,8 @@ class Findings:
             fold.add(event, self._matcher)
 
     def _keep(self, key: tuple[object, ...], fold: _Fold) -> _Fold:
-        """Keeps a finding; where there are too many, one from the middle of the log goes: a run's first failure and
-        what is at its end are worth the most."""
+        """Keeps a finding. If there are too many, one from the middle of the log is dropped, because the first failure
+        and the end of a run matter most."""
         if len(self._first) < MOST // 2:
             self._first[key] = fold
             return fold
@@ -163,26 +166,26 @@ class Findings:
         return fold
 
     def found(self) -> tuple[Finding, ...]:
-        """-> what was found, in the order in which it came."""
+        """Returns the findings in the order in which they were found."""
         return tuple(fold.finding() for fold in chain(self._first.values(), self._newest.values()))
 
 
 def _key(event: Event) -> tuple[object, ...]:
-    """-> what equal events have in common."""
+    """Returns the key that equal events have in common."""
     text = event.chain[0].text + event.text if event.chain else event.text
-    # Exit statuses are facts about single ranks; exceptions and lines are equal over ranks.
+    # An exit status belongs to one rank; exceptions and lines can be the same on several ranks.
     who = (event.source, event.rank, event.local_rank, event.host) if event.where is Where.EXIT else ()
     return (event.where, event.attempt, event.source if event.source in _APART else "", mask(text[:400]), *who)
 
 
 def _frames(event: Event) -> frozenset[tuple[str, int]]:
-    """-> the places of its traceback's frames."""
+    """Returns the file and line of each frame of the traceback."""
     raised = event.exception
     return frozenset((frame.file, frame.line) for frame in raised.frames) if raised is not None else frozenset()
 
 
 def _told_with_frames(event: Event, equal: Event) -> Event:
-    """-> the event with the traceback of an equal one; its message stays where the event itself has it."""
+    """Returns the event with the traceback of an equal one. Its message keeps its own position."""
     *before, last = equal.chain
     if event.exception is not None:
         last = replace(last, lines=event.exception.lines)
@@ -192,10 +195,10 @@ def _told_with_frames(event: Event, equal: Event) -> Event:
 def with_matches(
     findings: Iterable[Finding], matcher: Matcher, of_training: bool = True, of_another: bool = False
 ) -> tuple[Finding, ...]:
-    """-> the findings with the entries that they show.
+    """Returns the findings with the entries that they match.
 
-    Where the log is not `of_training`, entries whose messages any program prints are left out; what a batch system says
-    of its own job counts unless the log shows that it is `of_another` field.
+    If the log is not `of_training`, entries whose messages any program may print are left out. What a batch system says
+    about its own job still counts, unless the log shows that it is `of_another` field.
     """
     findings = tuple(findings)
     everywhere = {index for finding in findings for index, _, _ in finding.found.hits}
@@ -211,7 +214,7 @@ def with_matches(
             near_searches += 1
             near = matcher.near_match(finding.event)
             weak = {match.entry.id for match in matches if match.weak}
-            # What a sign calls weak is so, whatever it is near to.
+            # If a sign is marked as weak, its entry stays weak, however similar the message is to another one.
             if near is not None and near.entry.id not in weak:
                 matches = [near, *matches]
         if not of_training:
@@ -222,20 +225,20 @@ def with_matches(
 
 
 def _knows_message(match: Match) -> bool:
-    """-> whether a sign shows the very message; of a catch-all, one that is not its last resort."""
+    """Returns whether a sign matches this exact message. For a catch-all entry, its broadest sign does not count."""
     return not match.weak and (not match.broad or (match.sign is not None and not match.sign.broad))
 
 
 def that_failed(findings: Iterable[Finding]) -> list[Finding]:
-    """-> the findings that say that something failed, in the order of the log: a line that shows no entry says
-    nothing."""
+    """Returns the findings that report a failure, in the order of the log. A line that matches no entry reports
+    none."""
     failed = (finding for finding in findings if finding.matches or _tells(finding.event))
     return sorted(failed, key=lambda finding: finding.position)
 
 
 def without_node_ranks(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """-> the findings without ranks that were the numbers of nodes: each task of the outer launcher was an agent. Where
-    the local rank is known too, the rank was worked out from both."""
+    """Returns the findings without ranks that were in fact node numbers, because each task of the outer launcher was an
+    agent. If the local rank is known too, the rank was computed from both and stays."""
     return tuple(map(_without_node_rank, findings))
 
 
@@ -249,7 +252,7 @@ def _without_node_rank(finding: Finding) -> Finding:
 
 
 def _tells(event: Event) -> bool:
-    """-> whether an event that no entry names still says that something failed."""
+    """Returns whether an event that matches no entry still reports a failure."""
     return event.where is not Where.LINE or event.source in (
         EventSource.SLURM,
         EventSource.PROCESS_EXIT,
@@ -259,6 +262,6 @@ def _tells(event: Event) -> bool:
 
 
 def _areas_of_its_job(event: Event, matcher: Matcher) -> frozenset[str]:
-    """-> areas of entries about the job itself, where a batch system or launcher speaks of its own."""
+    """Returns the areas of entries about the job itself, if a batch system or launcher reports on its own job."""
     told = matcher.own_jobs.areas(event.line.text)
     return told | {BATCH_AREA} if event.source is EventSource.SLURM else told

@@ -1,6 +1,7 @@
-"""The same cause in another job has the same fingerprint: a name for people (signature) and one for the database.
+"""Names a failure so that the same cause in another job has the same name: a signature for people and a fingerprint for
+the database.
 
-What counts is told in docs/decisions/0003-what-counts-in-a-fingerprint.md.
+docs/decisions/0003-what-counts-in-a-fingerprint.md says what counts.
 """
 
 from __future__ import annotations
@@ -17,29 +18,30 @@ from torchtriage.matching.masking import mask, mask_all
 from torchtriage.reading.redaction.redact import redact
 
 VERSION = "v1"
-_LONGEST_MESSAGE = 300  # characters of a masked message that count
-# Since Python 3.12 comprehensions have no frames of their own.
+_LONGEST_MESSAGE = 300  # characters of the masked message that are used
+# Since Python 3.12, comprehensions have no frames of their own.
 _INLINED = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"})
 # ipykernel_31/2405811347.py, <ipython-input-5-8f2a6c0d1b7e>
 _NUMBERED_FILE = lazy_regex(r"(?:-\d+-)?[0-9a-f]{8,}|\d{4,}")
 
 
 def raised_of(finding: Finding) -> Raised | None:
-    """-> the exception that stands for the finding: the one its entry names, else the first raised of the chain."""
+    """Returns the exception that represents the finding: the one that its entry matched, else the first one raised in
+    the chain."""
     if finding.match is not None and finding.match.raised is not None:
         return finding.match.raised
     return finding.event.chain[0] if finding.event.chain else None
 
 
 def innermost(raised: Raised) -> Frame | None:
-    """-> the innermost frame of the user's code, else the innermost frame."""
+    """Returns the innermost frame of the user's code. If no frame is the user's, returns the innermost frame."""
     named = [frame for frame in raised.frames if frame.function not in _INLINED] or raised.frames
     own = [frame for frame in named if frame.user_code] or named
     return own[-1] if own else None
 
 
 def signature(finding: Finding) -> str:
-    """-> one line that names the failure for people: `torch.OutOfMemoryError in forward (model.py) · cuda.oom`."""
+    """Returns one line that names the failure for people: `torch.OutOfMemoryError in forward (model.py) · cuda.oom`."""
     raised = raised_of(finding)
     if raised is not None:
         what, frame = raised.type or _masked(raised.message), innermost(raised)
@@ -53,15 +55,15 @@ def signature(finding: Finding) -> str:
 
 
 def _masked(message: str) -> str:
-    """-> the first line that says something, without its secrets, numbers and names, at a length for a list."""
+    """Returns the first line that is not blank, without its secrets, numbers and names, cut to fit in a list."""
     told = next((line for line in message.split("\n") if line.strip()), "")
     return mask(redact(told.strip()))[:100]
 
 
 def fingerprint(finding: Finding, masked: Callable[[str], str] = str) -> str:
-    """-> `v1:` and 32 hex digits over the entry; where that names a mistake in the program, over the place too; where
-    no entry names the failure itself (none, or a catch-all), over place, exception type and message. `masked` takes out
-    of a line of the message what is known for a value."""
+    """Returns `v1:` and 32 hex digits. They are a hash of the entry. If the entry names a mistake in the program, the
+    place in the code is hashed too. If no entry or only a catch-all matches, then place, exception type and message are
+    hashed. `masked` replaces the known values in a line of the message."""
     entry = finding.match.entry if finding.match else None
     raised = raised_of(finding)
     parts = [entry.id if entry else ""]
@@ -73,18 +75,19 @@ def fingerprint(finding: Finding, masked: Callable[[str], str] = str) -> str:
 
 
 def _of_the_program(entry: Entry) -> bool:
-    """-> whether what the entry names is fixed in the program, so that each place in it is a failure of its own.
+    """Returns whether the entry's failure is fixed in the program's code, so that each place in the code is a different
+    failure.
 
-    A lost peer, a timeout, a node without memory shows wherever the program happens to be.
+    A lost peer, a timeout or a node without memory can show anywhere in the program.
     """
     return entry.owner == "user" and Role.DISTRIBUTED_SYMPTOM not in entry.roles
 
 
 def _failure(finding: Finding, raised: Raised | None, masked: Callable[[str], str]) -> list[str]:
-    """-> what tells a failure without an entry of its own from others."""
+    """Returns what distinguishes a failure that has no entry of its own."""
     if raised is not None:
         told = next((line for line in raised.message.split("\n") if line.strip()), "")
-        # The module of a class depends on how the program was started: `__main__.Bug`, `train.Bug`.
+        # The module of a class depends on how the program was started: `__main__.Bug` or `train.Bug`.
         kind = raised.type.rpartition(".")[2]
         return [*_place(raised, foreign=True), kind, mask_all(masked(told))[:_LONGEST_MESSAGE]]
     if finding.event.where is Where.EXIT:
@@ -93,7 +96,8 @@ def _failure(finding: Finding, raised: Raised | None, masked: Callable[[str], st
 
 
 def _place(raised: Raised, foreign: bool) -> list[str]:
-    """-> file and function of the innermost frame of the user's code; of a library's where `foreign` and none is."""
+    """Returns the file and function of the innermost frame of the user's code. If no frame is the user's, returns those
+    of a library's frame if `foreign` is set, else nothing."""
     frame = innermost(raised)
     if frame is None or not (frame.user_code or foreign):
         return []
@@ -105,5 +109,5 @@ def _file_of(frame: Frame) -> str:
 
 
 def _exit_of(finding: Finding) -> str:
-    """-> `exitcode -9 SIGKILL`, without its rank."""
+    """Returns the exit status without its rank, such as `exitcode -9 SIGKILL`."""
     return " ".join(finding.event.text.split()[:3]).split(" rank")[0]

@@ -1,5 +1,5 @@
-"""The hang that dumps and stacks show, as one event with a canonical line for signs:
-`flight recorder: missing: Ranks 3, 6; in all_reduce 168 of default_pg; waiting 14; …`, or what a report says."""
+"""Turns the hang that dumps and stacks show into one event with a fixed form of line, which signs can match: `flight
+recorder: missing: Ranks 3, 6; in all_reduce 168 of default_pg; waiting 14; …`. A report gives its own line."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _SPACE = lazy_regex(r"[\s;]+")
 
 
 def with_evidence(reading: Reading) -> Reading:
-    """-> the reading with what its dumps, stacks and reports show of a hang as an event."""
+    """Returns the reading with one more event if dumps, stacks or reports show a hang."""
     hang = reading.evidence.hang
     return reading.with_events((hang_event(hang),)) if hang is not None else reading
 
 
 def hang_event(hang: Hang) -> Event:
-    """-> the event, of the suspect's rank where there is one alone."""
+    """Returns the event for a hang. It has a rank if there is exactly one suspect."""
     rank = hang.suspects[0] if len(hang.suspects) == 1 else None
     lines = hang.lines or (Line(1, "", "", START),)
     return Event(Where.LINE, hang_text(hang), lines, EventSource.EVIDENCE, rank=rank, host=hang.host, fatal=False)
 
 
 def hang_text(hang: Hang) -> str:
-    """-> the canonical line."""
+    """Returns the line in its fixed form."""
     if hang.report is not None:
         return hang.report
     parts = [f"flight recorder: {hang.kind}: {named(hang.suspects or hang.waiting)}"]
@@ -49,7 +49,7 @@ def hang_text(hang: Hang) -> str:
 
 
 def named(ranks: tuple[int, ...]) -> str:
-    """-> `Rank 3`, `Ranks 3, 6`, `Ranks 0-7`."""
+    """Returns `Rank 3`, `Ranks 3, 6` or `Ranks 0-7`."""
     told = str(RankSet.of(ranks)).replace(",", ", ")
     return f"Rank {told}" if len(ranks) == 1 else f"Ranks {told}" if ranks else "Ranks"
 
@@ -59,7 +59,7 @@ def _call(call: Call) -> str:
 
 
 def _described(call: Call | None) -> str:
-    """-> a call with what must be the same on all ranks."""
+    """Returns a call with the properties that must be equal on all ranks."""
     if call is None:
         return "nothing"
     sizes = call.sizes.removeprefix("[").removesuffix("]")

@@ -1,5 +1,5 @@
-"""The rank that the others waited for: the one their waiting points to, or the only one of the run that reports no lost
-or late peer; findings in, a rank or what that one said before out."""
+"""Finds the rank that the others waited for. It is the one that their timeouts point to, or the only rank of the run
+that reports no lost or late peer."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from torchtriage.domain.event import EventSource, Where
 
 
 def missed(reading: Reading) -> int | None:
-    """-> the rank at which the waiting of the others points, where it is a single one."""
+    """Returns the rank that the timeouts of the others point to, or None if they point to several ranks or none."""
     suspects = reading.extractors.collectives.suspects(reading.environment.world_size)
     return next(iter(suspects.ranks)) if suspects is not None and len(suspects.ranks) == 1 else None
 
 
 def awaited(finding: Finding, live: Iterable[Finding], reading: Reading) -> int | None:
-    """-> the only rank of the run that neither gave up waiting nor lost a connection, where Gloo's or NCCL's exceptions
-    on the others are the root cause; None where there are more, or the log does not report all ranks."""
+    """Returns the only rank of the run that neither timed out waiting nor lost a connection, if the root cause is an
+    exception of Gloo or NCCL on the other ranks. Returns None if there are several, or if the log does not report all
+    ranks."""
     if not finding.has_role(Role.PEER_LOSS) or finding.event.where is not Where.EXCEPTION:
         return None
     same = [other for other in live if other.attempt == finding.attempt]
     left = {rank for other in same if other.has_role(Role.PEER_LOSS) for rank in other.ranks}
     size = reading.environment.world_size
-    told = (other.event for other in reading.findings if other.attempt == finding.attempt)  # those that it stopped too
+    told = (other.event for other in reading.findings if other.attempt == finding.attempt)  # also those it stopped
     listed = {event.rank for event in told if event.source in (EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE)}
     known = set(range(size)) if size is not None else listed - {None}
     if size is None and len(left) >= FEWEST_THAT_LOST_ONE:
@@ -37,9 +38,9 @@ def awaited(finding: Finding, live: Iterable[Finding], reading: Reading) -> int 
 
 
 def said_before(waited: Finding, live: Sequence[Finding], reading: Reading) -> Finding | None:
-    """-> the strongest finding that is of the one rank for which the others waited, and before they gave up or lost it:
-    where `waited` is that they did. What a shell or a library says about it may be weak, but nobody else is to
-    blame."""
+    """Returns the strongest finding of the one rank that the others waited for, printed before they timed out or lost
+    it. `waited` is the finding that says they did. The message of a shell or library may be weak evidence, but no other
+    rank can be the cause."""
     rank = missed(reading) if waited.has_role(Role.TIMEOUT) else None
     rank = awaited(waited, live, reading) if rank is None else rank
     if rank is None:
@@ -50,7 +51,7 @@ def said_before(waited: Finding, live: Sequence[Finding], reading: Reading) -> F
 
 
 def _is_cause(finding: Finding) -> bool:
-    """-> whether the finding is of something that can stop a rank of its own."""
+    """Returns whether the finding is something that can stop a single rank."""
     entry = finding.match.entry if finding.match is not None else None
     return (
         entry is not None

@@ -1,4 +1,5 @@
-"""A second look at a short paste in which nothing was found: quoted exceptions, lines that speak of errors."""
+"""Looks a second time at a short paste in which nothing was found: for quoted exceptions, and for lines that mention
+errors."""
 
 from __future__ import annotations
 
@@ -11,32 +12,32 @@ from torchtriage.domain.line import Line
 from torchtriage.facts.document_signs import DocumentSigns
 from torchtriage.lazy_regex import lazy_regex
 
-_ALARM = lazy_regex(  # Python lists its extension modules where a signal ends it.
+_ALARM = lazy_regex(  # Python lists its extension modules when a signal ends it.
     r"(?i)^exception in |^Extension modules: [\w.]+, |"
     r"(?:^|[\s\]:|*(`])(?:fatal|error|fail(?:ed|ure)|panic|abort(?:ed|ing)?|cannot|can't|unable to)\b"
     r"(?!\.(?:\d|(?:log|txt|html?|json|py)\b))"
 )
-# What was asked for, in the words of options that errors speak of too: Hydra's header, argparse's
+# Settings that the user asked for, whose names may contain words of errors: the header of Hydra, or of argparse.
 _ECHOES = lazy_regex(r"Error executing job with overrides: ?\[|\bNamespace\(\w+=")
-# A level that tells of no failure: `INFO:jax.xla_bridge:…`, `[INFO] …`, `… - trainer - INFO - …`, `I0501 09:00:00 …`,
-# `time="…" level=info msg=…`, and a C library's `warning: …`
+# A log level that reports no failure: `INFO:jax.xla_bridge:…`, `[INFO] …`, `… - trainer - INFO - …`,
+# `I0501 09:00:00 …`, `time="…" level=info msg=…`, and a C library's `warning: …`
 _TOLD_IN_PASSING = lazy_regex(
     r"[\[(<*\s]{0,4}(?:INFO|DEBUG)\b|warning: |[ID]\d{4} \d\d:\d\d:\d\d|.{0,80}?\blevel(?:=|\": ?\")(?:info|debug)\b"
     r"|.{0,80}?[\s\[|(:-](?:INFO|DEBUG)[\])]?(?:[\s:|]|$)"
 )
-# popen_fork.py:66: RuntimeWarning: Using fork() can … · and at its end the line of code, `  self.pid = os.fork()`
+# popen_fork.py:66: RuntimeWarning: Using fork() can … · its last line is the line of code, `  self.pid = os.fork()`
 _WARNS = lazy_regex(r"\S+:\d+: \w*Warning: ")
 _NO_WARNING = lazy_regex(r"(?i)\W{0,3}(?:error|fatal|fail|abort|killed|panic|traceback|exception)")
 _IGNORED = "Exception ignored in"
 _OF_IGNORED = lazy_regex(r"Traceback \(most recent|\s|Exception ignored in")
-_STOPPING = lazy_regex(r"Sending process \d+ (?:the )?closing signal SIG(?:TERM|KILL)")  # A warning, after a failure.
-# ASCII letters, as a Chinese sentence runs into the name without a blank.
+_STOPPING = lazy_regex(r"Sending process \d+ (?:the )?closing signal SIG(?:TERM|KILL)")  # printed after a failure
+# Only ASCII letters, because a Chinese sentence can continue with the name without a space.
 _NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*\.)*[A-Z][A-Za-z0-9_]*(?:Error|Exception|Interrupt)"
 _QUOTED = lazy_regex(rf"(?:(?<![A-Za-z0-9_.'\"/])|(?<= ['\"]))({_NAME})\s?: ?([^`]{{3,2000}})")
 
 
 def without_ignored_exceptions(lines: list[Line]) -> list[Line]:
-    """-> the lines of a paste without the exceptions that Python ignored, as it does where it deletes an object."""
+    """Returns the lines of a paste without exceptions that Python ignored, for example while it deleted an object."""
     kept, ignored = [], False
     for line in lines:
         ignored = ignored or line.text.startswith(_IGNORED)
@@ -47,8 +48,8 @@ def without_ignored_exceptions(lines: list[Line]) -> list[Line]:
 
 
 def quoted_errors(lines: Sequence[Line]) -> Iterator[Event]:
-    """Yields an event for each line, read as if it were an exception's message; those that no entry names are dropped
-    by who asks. What a program told in passing is none, nor what it only warned of."""
+    """Yields an event for each line, read as if it were the message of an exception. The caller drops those that match
+    no entry. Lines that a program only mentions in passing, and warnings, are skipped."""
     for line in _messages(lines):
         found = _QUOTED.search(line.text)
         raised = (
@@ -61,7 +62,7 @@ def quoted_errors(lines: Sequence[Line]) -> Iterator[Event]:
 
 
 def passages(lines: Sequence[Line]) -> Iterator[Event]:
-    """Yields an event for each passage without a blank line or a fence, read as one message that a chat has wrapped."""
+    """Yields an event for each passage without a blank line or a fence, because a chat may have wrapped one message."""
     for full, group in groupby(_messages(lines), key=lambda line: bool(line.text.strip("> \t`~"))):
         block = list(group)
         for start in range(0, len(block) if full else 0, PASSAGE):
@@ -79,21 +80,23 @@ def passages(lines: Sequence[Line]) -> Iterator[Event]:
 
 
 def alarming_lines(lines: Sequence[Line], signs: DocumentSigns) -> Iterator[Event]:
-    """Yields an event for the first lines of a paste that speak of an error: what nobody can name did not go well."""
+    """Yields an event for the first lines of a paste that mention an error. Something failed, even if no entry names
+    it."""
     told = (line for line in _without_lists(_without_warnings(lines)) if _speaks_of_an_error(line, signs))
     for line in islice(told, ERRORS_TOLD):
         yield Event.at(line, line.text.strip(), EventSource.ALARMING_LINE)
 
 
 def _messages(lines: Sequence[Line]) -> Iterator[Line]:
-    """Yields the lines that may be an error's message: not told in passing, warned of or what was asked for."""
+    """Yields the lines that may be an error message: no mention in passing, no warning, no setting that the user asked
+    for."""
     for line in _without_warnings(lines):
         if not (_in_passing(line) or _ECHOES.search(line.text)):
             yield line
 
 
 def _without_warnings(lines: Sequence[Line]) -> Iterator[Line]:
-    """Yields the lines that are none of Python's warnings, whose text may go on over several."""
+    """Yields the lines that belong to no Python warning. The text of a warning may have several lines."""
     rest = 0
     for at, line in enumerate(lines):
         if _WARNS.match(line.text):
@@ -105,7 +108,7 @@ def _without_warnings(lines: Sequence[Line]) -> Iterator[Line]:
 
 
 def _without_lists(lines: Iterable[Line]) -> Iterator[Line]:
-    """Yields the lines that are in no list that a program told in passing, indented below a heading."""
+    """Yields the lines that belong to no list that a program printed in passing, indented below a heading."""
     listed = False
     for line in lines:
         listed = listed and line.raw[:1].isspace()
@@ -115,7 +118,7 @@ def _without_lists(lines: Iterable[Line]) -> Iterator[Line]:
 
 
 def _goes_on(below: Sequence[Line]) -> int:
-    """-> how many of the lines below the first one of a warning belong to it: all down to its line of code."""
+    """Returns how many lines below the first line of a warning belong to it. The last one is its line of code."""
     for more, line in enumerate(below, 1):
         if line.text.startswith("  "):
             return more
@@ -130,5 +133,5 @@ def _speaks_of_an_error(line: Line, signs: DocumentSigns) -> bool:
 
 
 def _in_passing(line: Line) -> bool:
-    """-> whether the writer of a line did not call it a failure, and names no exception in it."""
+    """Returns whether the program did not call the line a failure, and the line names no exception."""
     return bool(_TOLD_IN_PASSING.match(line.raw)) and not _QUOTED.search(line.text)

@@ -1,5 +1,5 @@
-"""Texts that quote errors and are no logs: a program's source, a manual, a list of changes. A reading in, one without
-the quotes out."""
+"""Removes errors that a text only quotes because it is not a log: a program's source, a manual, or a list of
+changes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from torchtriage.domain.line import Line
 from torchtriage.facts.document_signs import DocumentSigns
 from torchtriage.facts.log_classifier import is_by_a_person
 
-# Sources of single lines; all others are made of what only programs print.
+# Sources that are single lines. Events of all other sources have a form that only a program prints.
 _SINGLE = frozenset({EventSource.MATCHED_LINE, EventSource.CUT_TRACEBACK, EventSource.EXCEPTION_LINE})
 
 
 def without_quotes(reading: Reading) -> Reading:
-    """-> the reading of a short text without the errors that it only quotes: all in a manual or a list of changes,
-    those in statements of a program's source."""
+    """Returns the reading of a short text without errors that it only quotes. In a manual or a list of changes these
+    are all errors, in a program's source those inside its statements."""
     lines, facts = reading.paste, reading.environment
     if not lines or facts.progress or any(map(_is_printed, reading.findings)):
         return reading
@@ -35,14 +35,16 @@ def without_quotes(reading: Reading) -> Reading:
 
 
 def _is_printed(finding: Finding) -> bool:
-    """-> whether only a program prints it. Manuals quote the words of a collective without the label before them."""
+    """Returns whether only a program prints this. Manuals quote the name of a collective without the label before
+    it."""
     line = finding.event.line
     bare = finding.event.source is EventSource.COLLECTIVE and line.raw == line.text and not finding.ranks
     return finding.event.source not in _SINGLE and not bare
 
 
 def _is_source(lines: Sequence[Line], signs: DocumentSigns) -> bool:
-    """-> whether a program defines and imports; a traceback that quotes its code has lines of files."""
+    """Returns whether the lines are a program's source, with imports and definitions. A traceback that quotes code also
+    has lines that name files."""
     framed = sum(bool(signs.frame.search(line.text)) for line in lines)
     return framed >= DEFINITIONS and not any(line.text.lstrip().startswith('File "') for line in lines)
 
@@ -54,7 +56,7 @@ def _is_manual(lines: Sequence[Line], signs: DocumentSigns) -> bool:
 
 
 def _is_history(lines: Sequence[Line], signs: DocumentSigns) -> bool:
-    """-> whether most lines are those of a list of changes, as a version control prints it."""
+    """Returns whether most lines are those of a list of changes, in the form that a version control system prints."""
     told = [line.text for line in lines if line.text.strip()]
     changes = sum(bool(signs.history.search(text)) for text in told)
     return changes >= CHANGES and 2 * changes > len(told)

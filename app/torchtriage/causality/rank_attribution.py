@@ -1,4 +1,5 @@
-"""Where a failure happened: rank, local rank and host, from the failure itself or from what stands around it."""
+"""Finds where a failure happened (rank, local rank and host), from the failure itself or from other lines of the
+log."""
 
 from __future__ import annotations
 
@@ -18,15 +19,16 @@ from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.lazy_regex import lazy_regex
 
 Place = tuple[int | None, int | None, str | None]
-# Ranks as people and their loggers write them inside a line: [rank3], (rank=3), RANK:3; none is a memory module's.
+# Ranks as people and their loggers write them inside a line: [rank3], (rank=3), RANK:3; not the rank of a memory
+# module.
 _WRITTEN = lazy_regex(
     r"(?i)(?<!_mask:\w)[\[( ]\[?rank[ =:]{0,2}(\d{1,6})(?:[\]):,](?!:? Ranks? \d)|\.$)|\bon rank (\d{1,6})$"
     r"|\[(\d{1,6})\] is setting up NCCL communicator|\bprocess (\d{1,6}) terminated with (?:signal|exit)"
 )
 _GUARD = lazy_regex(r"\bif (?:[\w.]{1,60}\.|global_|self\.)?rank == (\d{1,6})\b(?!.*\belse (?!None\b))")
-# Schedulers and kernels that ended a process for its memory do not say which rank it was.
+# Schedulers and kernels that ended a process because of its memory do not name its rank.
 _FOR_MEMORY = lazy_regex(r"(?i)oom[-_ ]?kill|out of memory: killed")
-# Before torch 2.2 the agent looked every five seconds only.
+# Before torch 2.2, the agent checked its workers only every five seconds.
 _SELDOM = lazy_regex(r"torch\.distributed\.elastic\.multiprocessing\.api(?:: \[ERROR\] |:)failed")
 # Received 15 death signal, shutting down workers · SignalException: Process 71 got signal: 15
 _TO_AGENT = lazy_regex(
@@ -37,15 +39,16 @@ _LEFT = lazy_regex(
     r"^srun: error: \S+: tasks? [\d,-]+: (?:Exited with exit code \d|Aborted|Segmentation|Bus error|Illegal|Floating)"
 )
 _TASK_KILLED = lazy_regex(r"^srun: error: \S+: task \d+: Out Of Memory")
-# ray.exceptions.RayTaskError(KeyError): ray::train() (pid=71, ip=10.0.0.3): what it carries was raised over there.
+# ray.exceptions.RayTaskError(KeyError): ray::train() (pid=71, ip=10.0.0.3): the exception inside was raised on that
+# host.
 _CARRIED_FROM = lazy_regex(r"\bray::[^\n]{1,200}?\(pid=\d+, ip=([\w.:-]+)")
 _WARNED = "NCCL WARN "
-_WHOLE_RUN = (EventSource.LAUNCHER, EventSource.SLURM)  # sources that speak of all processes
+_WHOLE_RUN = (EventSource.LAUNCHER, EventSource.SLURM)  # sources that report on all processes
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A finding whose rank is sought, with all that may tell it. `own`: the local rank that the finding itself has."""
+    """A finding whose rank is unknown, and everything that may name it. `own` is the finding's own local rank."""
 
     finding: Finding
     choice: Choice
@@ -55,18 +58,18 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class RankRule:
-    """One way to tell a rank that the finding itself does not name: the first rule that gives one decides."""
+    """A rule that finds the rank of a finding that names none. The first rule that returns a rank decides."""
 
     name: str
     rank: Callable[[Case], int | None]
     reason: str
     reason_zh: str
-    whole_run: bool = False  # whether it also counts if a launcher or a scheduler reports on all processes
+    whole_run: bool = False  # whether the rule also applies if a launcher or scheduler reports on all processes
 
 
 def place_of(finding: Finding, choice: Choice, reading: Reading, captured: str | None) -> tuple[Place, RankRule | None]:
-    """-> rank, local rank, host of a finding, None each where the log does not tell; and the rule that gave the rank,
-    where the finding does not name it itself."""
+    """Returns the rank, local rank and host of a finding, each None if unknown, and the rule that found the rank, or
+    None if the finding names it itself."""
     case = Case(finding, choice, reading)
     if finding in reading.beside:
         return _place_of_report(finding, choice, reading, captured)
@@ -88,7 +91,7 @@ def place_of(finding: Finding, choice: Choice, reading: Reading, captured: str |
     if rank is None:
         rank, rule = _by_rules(RANKS, replace(case, own=local))
         if (rule is None or rule.name in _ASKED_LAST) and (left := _left_task(case)) is not None:
-            host = host or left.host  # Though several tasks left as one, they did so on a host that srun names.
+            host = host or left.host  # Even if several tasks exited together, they did so on a host that srun names.
     if rank is not None and (host is None or local is None):
         exits = [other.event for other in choice.live if other.event.where is Where.EXIT and other.event.rank == rank]
         host = host or next((other.host for other in exits if other.host), None)
@@ -101,8 +104,8 @@ def place_of(finding: Finding, choice: Choice, reading: Reading, captured: str |
 def _place_of_report(
     finding: Finding, choice: Choice, reading: Reading, captured: str | None
 ) -> tuple[Place, RankRule | None]:
-    """-> the host of what a tool reports, which knows no ranks; where the log's own failure is of the same cause, also
-    the place of that."""
+    """Returns the host of what a tool reports; tools do not know ranks. If the failure in the log has the same cause,
+    its place is returned too."""
     own, host = choice.instead_of, finding.event.host
     if own is not None and own.entry == finding.entry:
         (rank, local, place), rule = place_of(own, choice, reading, captured)
@@ -119,7 +122,7 @@ def _by_rules(rules: Sequence[RankRule], case: Case) -> tuple[int | None, RankRu
 
 
 def _waited(case: Case) -> bool:
-    """-> whether the finding says that ranks timed out waiting: such a rank did not fail first."""
+    """Returns whether the finding says that ranks timed out waiting. Such a rank did not fail first."""
     finding = case.finding
     echo = finding.match is not None and finding.match.entry.kind is Kind.CONSEQUENCE
     waited = echo and bool(finding.ranks) and finding.ranks <= case.reading.extractors.collectives.timed_out
@@ -127,7 +130,7 @@ def _waited(case: Case) -> bool:
 
 
 def _left_task(case: Case) -> Event | None:
-    """-> what srun says about the task that left first, where its tasks are the ranks."""
+    """Returns srun's message about the task that exited first, if its tasks are the ranks."""
     of_a_task = case.finding.event.source not in _WHOLE_RUN or case.finding.has_role(Role.NOT_STARTED)
     return _task(case.choice, case.finding) if of_a_task and not _of_agent(case.reading) else None
 
@@ -155,7 +158,7 @@ def _killed_for_memory(case: Case) -> int | None:
 
 
 def _agent_was_told(finding: Finding, choice: Choice) -> bool:
-    """-> whether the failure is a signal that the launcher's agent received, so that no rank failed before others."""
+    """Returns whether the failure is a signal that the launcher's agent received, so that no rank failed first."""
     if not finding.has_role(Role.WHOLE_JOB):
         return False
     same = (other for other in choice.live if other.attempt == finding.attempt)
@@ -163,45 +166,47 @@ def _agent_was_told(finding: Finding, choice: Choice) -> bool:
 
 
 def _killed(choice: Choice, attempt: int) -> int | None:
-    """-> the only rank that a SIGKILL ended."""
+    """Returns the only rank that SIGKILL ended, or None."""
     exits = [other for other in choice.live if other.attempt == attempt and other.event.where is Where.EXIT]
     killed = {rank for other in exits if other.event.exit_code == -9 for rank in {other.event.rank, *other.ranks}}
     killed |= {other.event.rank for other in choice.live if _TASK_KILLED.search(other.event.text)}
-    killed.discard(None)  # of the agent, which knows local ranks only
+    killed.discard(None)  # reported by the agent, which knows only local ranks
     return killed.pop() if len(killed) == 1 else None
 
 
 def _task(choice: Choice, finding: Finding) -> Event | None:
-    """-> what srun says about the task that left first; its rank is None where several left as one."""
+    """Returns srun's message about the task that exited first. Its rank is None if several tasks exited together."""
     same = [other for other in choice.live if other.attempt == finding.attempt]
     left = (other.event for other in same if other.event.source is EventSource.SLURM and _LEFT.search(other.event.text))
     return min(left, key=lambda event: event.line.position, default=None)
 
 
 def _of_agent(reading: Reading) -> bool:
-    """-> whether a launcher started the workers, so that the tasks of the one that started it are no ranks."""
+    """Returns whether a launcher started the workers, so that the tasks that srun started are not the ranks."""
     return reading.extractors.elastic.attempt > 0 or reading.environment.launcher not in ("srun", "python", None)
 
 
 def _own(finding: Finding, choice: Choice, reading: Reading, captured: str | None) -> Place:
-    """-> what the message names, the event's own, else those of the exit status it led to."""
+    """Returns the place that the message names, else the event's own, else the place of the exit status that
+    followed."""
     event = finding.event
     rank, local, host = event.rank, event.local_rank, _carried_from(finding, choice) or event.host
     if captured is not None and captured.isdecimal() and len(captured) < 7:
         rank, local = int(captured), None if int(captured) != rank else local
     elif not (finding.ranks or rank is not None) or event.where is Where.EXIT:
         told = _exit_of(finding, choice, reading)
-        # The launcher's own exception speaks of all processes; the report behind it names one.
+        # The launcher's own exception is about all processes; the report below it names one.
         named = told is not None and told.source is EventSource.FIRST_FAILURE and event.source is EventSource.LAUNCHER
         if told is not None and (named or event.source not in _WHOLE_RUN):
-            # With a single host the local rank is the rank.
+            # On a single host, the local rank is the rank.
             rank = told.local_rank if told.rank is None and not told.line.node else told.rank
             local, host = told.local_rank, host or told.host
     return rank, local, host
 
 
 def _exit_of(finding: Finding, choice: Choice, reading: Reading) -> Event | None:
-    """-> the exit status that belongs to a finding without a rank: of the same entry, else the first observed one."""
+    """Returns the exit status that belongs to a finding without a rank: one of the same entry, else the first observed
+    one."""
     exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
     same = [other.event for other in exits if other.entry == finding.entry]
     local, node, file = finding.event.local_rank, finding.event.line.node, finding.event.line.file
@@ -218,20 +223,22 @@ def _exit_of(finding: Finding, choice: Choice, reading: Reading) -> Event | None
 
 
 def _at_once(exits: list[Event]) -> bool:
-    """-> whether the agent found several ranks ended in the same way: its first one is only the first it looked at."""
+    """Returns whether the agent found several ranks that had ended in the same way. Then the first in its report is
+    only the one that it checked first."""
     seldom = any(_SELDOM.search(event.line.text) for event in exits if event.source is EventSource.ELASTIC_AGENT)
     ends = [(event.exit_code, event.time) for event in exits if event.rank is not None]
     return seldom and len(ends) > len(set(ends))
 
 
 def _lost_a_peer(other: Finding, finding: Finding) -> bool:
-    """-> whether another exception of the same attempt is that of a rank which the failing one left alone."""
+    """Returns whether another exception of the same attempt is from a rank that lost the failing one."""
     alike = other.attempt == finding.attempt and other.entry != finding.entry
     return alike and other.event.source is EventSource.TRACEBACK and grade(other) is Grade.ECHO
 
 
 def _alike(finding: Finding, choice: Choice) -> int | None:
-    """-> the only rank that shows the same cause in other words, as the exception that quotes NCCL's own line."""
+    """Returns the only rank that shows the same cause in other words, such as an exception that quotes NCCL's own
+    line."""
     if finding.match is None or finding.match.entry.kind is not Kind.CAUSE or finding.match.broad:
         return None
     ranks = {rank for other in _retold(finding, choice) for rank in other.ranks}
@@ -239,7 +246,7 @@ def _alike(finding: Finding, choice: Choice) -> int | None:
 
 
 def _warned_on(finding: Finding, choice: Choice) -> str | None:
-    """-> the only host on which NCCL warned of what a rank's exception tells."""
+    """Returns the only host on which NCCL printed a warning about the same failure as a rank's exception, or None."""
     if finding.event.where is not Where.EXCEPTION or finding.entry is None:
         return None
     hosts = {host for other in _retold(finding, choice) if _WARNED in other.event.text for host in other.hosts}
@@ -247,8 +254,8 @@ def _warned_on(finding: Finding, choice: Choice) -> str | None:
 
 
 def _retold(finding: Finding, choice: Choice) -> list[Finding]:
-    """-> the findings about the same failure in the same attempt: it shows the same entry, or one quotes NCCL's warning
-    in the other."""
+    """Returns the findings about the same failure in the same attempt: those that match the same entry, and those that
+    quote the NCCL warning or are quoted."""
     same = (other for other in choice.live if other.attempt == finding.attempt)
     return [other for other in same if other.entry == finding.entry or _quote(finding.event, other.event)]
 
@@ -261,20 +268,20 @@ def _quote(one: Event, other: Event) -> bool:
 
 
 def _written(finding: Finding) -> int | None:
-    """-> the rank that the lines which show the failure name in their midst."""
+    """Returns the rank that is written inside the lines that show the failure, or None."""
     found = (_WRITTEN.search(line.raw) for line in finding.event.lines[:3])
     return next((int(next(filter(None, one.groups()))) for one in found if one), None)
 
 
 def _guarded(finding: Finding) -> int | None:
-    """-> the only rank that runs a line of a failing frame: `torch.save(…) if rank == 0 else None`."""
+    """Returns the only rank that runs a line of a failing frame, as in `torch.save(…) if rank == 0 else None`."""
     raised = raised_of(finding)
     found = (_GUARD.search(frame.code) for frame in (raised.frames if raised else ()) if frame.user_code)
     return next((int(one[1]) for one in found if one), None)
 
 
 def _first_to_leave(finding: Finding, choice: Choice, reading: Reading) -> int | None:
-    """-> the rank that a parent saw leave first, unless it waited for others itself."""
+    """Returns the rank that a parent process saw exit first, unless that rank was waiting for others."""
     exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
     told = [other for other in exits if other.event.source is EventSource.PROCESS_EXIT and other.event.rank is not None]
     first = min(told, key=lambda other: other.position).event.rank if told else None
@@ -282,7 +289,7 @@ def _first_to_leave(finding: Finding, choice: Choice, reading: Reading) -> int |
 
 
 def _carried_from(finding: Finding, choice: Choice) -> str | None:
-    """-> the host that the nearest of Ray's envelopes above an exception of the type it carries names; None without."""
+    """Returns the host named by the nearest Ray wrapper above an exception whose type the wrapper names, or None."""
     event = finding.event
     if event.exception is None:
         return None
@@ -294,18 +301,19 @@ def _carried_from(finding: Finding, choice: Choice) -> str | None:
 
 
 def _one_host(reading: Reading) -> bool:
-    """-> whether all that the log tells is of one host, so that the local rank is the rank."""
+    """Returns whether everything in the log is about one host, so that the local rank is the rank."""
     size = reading.environment.world_size
     return len(reading.environment.hosts) < 2 and (size is None or size <= MOST_OF_HOST)
 
 
 def _first_host(finding: Finding, reading: Reading) -> bool:
-    """-> whether a failure was on the first host of the run, where local ranks are ranks."""
+    """Returns whether a failure was on the first host of the run. There, the local rank is the rank."""
     return _one_host(reading) and not finding.event.line.node
 
 
 def _only_host(reading: Reading) -> str | None:
-    """-> the host of a run whose log names one, and which is small enough for one or had no other."""
+    """Returns the host of a run that used only one: the log names one host, and the run is small enough for one host or
+    had no other."""
     hosts, size = reading.environment.hosts, reading.environment.world_size
     if len(reading.environment.executed_on) == 1:
         return next(iter(reading.environment.executed_on))
@@ -313,8 +321,8 @@ def _only_host(reading: Reading) -> str | None:
 
 
 def _alone(reading: Reading, finding: Finding, choice: Choice) -> int | None:
-    """-> the rank of a log that names only one. Rank 0 tells nothing: in most runs it is the one that writes; nor does
-    one that says only that it lost a peer or waited for others."""
+    """Returns the rank if the log names only one. Rank 0 does not count, because in most runs it is the one that
+    writes. A rank that only lost a peer or waited for others does not count either."""
     if reading.environment.world_size == 1 or (reading.extractors.processes.workers == 1 and _one_host(reading)):
         return 0
     if len(reading.ranks) != 1 or 0 in reading.ranks or reading.ranks <= reading.extractors.collectives.timed_out:
@@ -329,7 +337,7 @@ _ALL_WAITED_FOR = RankRule(
     "the others timed out waiting for this rank",
     "其他 rank 一直在等待它",
 )
-# Where ranks timed out waiting.
+# These rules apply if ranks timed out waiting.
 WAITED = (
     replace(_ALL_WAITED_FOR, whole_run=True),
     RankRule(
@@ -355,7 +363,7 @@ ONLY_ONE_KILLED = RankRule(
     whole_run=True,
 )
 _ASKED_LAST = frozenset({TASK_LEFT_FIRST.name, ONLY_ONE_KILLED.name})
-# In this order, where the finding itself names no rank.
+# These rules apply, in this order, if the finding itself names no rank.
 RANKS = (
     RankRule(
         "same-on-one-rank",

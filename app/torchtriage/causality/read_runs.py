@@ -1,5 +1,8 @@
-"""Reads the files of a run as a stream: read, scan, windows, lines, events; out comes a `Reading` for each launch. What
-tools report beside the logs is read apart, so that no step, time or rank of theirs is taken for the run's."""
+"""Reads the files of a run as a stream and returns a `Reading` for each launch.
+
+Each file is read in blocks, scanned, split into lines and turned into events. Reports of tools next to the logs are
+read separately, so that their steps, times and ranks are not mistaken for those of the run.
+"""
 
 from __future__ import annotations
 
@@ -38,22 +41,25 @@ from torchtriage.reading.unwrap import Unwrapped, unwrap
 from torchtriage.reading.whole_files import NotRead
 from torchtriage.reading.windows import WHOLE, Windows
 
-_BATCH = 256  # lines at least that are looked at together
-_BESIDE = 1 << 30  # what tools report has its place in the run below all logs
-# Of which most lines hold none: one scan for all that wait for one.
+_BATCH = 256  # lines at least that are processed together
+_BESIDE = 1 << 30  # the file number of the first report: in the order of the run, reports come after all logs
+# Most lines contain no word that a later step waits for, so that one scan looks for all of these words.
 _WORDS = (*rank_numbering.WORDS, *rank_numbering.AGENT, *process_sections.MARKS)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRuns:
-    """What the files of a run hold: a reading for each launch in them, the newest last, and what time it was where;
-    what tools report beside the logs, and of which form each of their files is, by its number in positions. Where
-    there are no logs, the reports are the reading, and `alone` their forms."""
+    """What was read from the files of a run.
+
+    It has a reading for each launch, the newest last, and a clock that says which time each part has. It also has the
+    findings of reports next to the logs, and the form of each report by its file number. If there are no logs, the
+    reports are the reading, and `alone` are their forms.
+    """
 
     readings: tuple[Reading, ...]
     stats: Stats
     clock: Clock
-    launcher: str | None  # that the names of the files tell
+    launcher: str | None  # that the names of the files show
     warnings: tuple[str, ...]
     evidence: Evidence
     beside: tuple[Finding, ...] = ()
@@ -62,7 +68,7 @@ class ReadRuns:
 
 
 def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | None = None) -> ReadRuns:
-    """-> what was read of all files. Raises UnreadableLog where there is no file, or none can be read."""
+    """Returns what was read from all files. Raises UnreadableLog if there is no file, or if none can be read."""
     files = _FilesReader(patterns, matcher, run, trace)
     origins, clock = FileOrigins(run.names), Clock()
     sections, ranks, stamps = Sections(), Ranks(), Stamps()
@@ -97,7 +103,7 @@ def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | Non
         raise UnreadableLog(f"{run.name}: no logs")
     files.tell_what_was_left()
     alone: frozenset[FileForm] = frozenset()
-    if files.forms and not logs:  # then the reports are what speaks of the run
+    if files.forms and not logs:  # then only the reports describe the run
         alone = frozenset(files.forms.values())
         files.reader, clock, files.forms = files.reports, files.report_clock, {}
     beside = files.reports.reading().findings if files.forms else ()
@@ -108,8 +114,8 @@ def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | Non
 
 
 def words_in(lines: Iterable[Line], start_words: tuple[str, ...]) -> frozenset[str]:
-    """-> which of the words for which some steps wait the texts of the lines hold, in letters of either kind.
-    `start_words`: those of the lines with which a launch begins."""
+    """Returns the words that the lines contain, out of those that later steps look for. Upper and lower case are equal.
+    `start_words` are the words of lines with which a launch begins."""
     texts = "\n".join([line.text for line in lines])
     words, scanner = _scanner(start_words)
     return frozenset(words[index] for index in scanner.which(texts.encode("utf-8", "replace")))
@@ -123,8 +129,8 @@ def _scanner(start_words: tuple[str, ...]) -> tuple[tuple[str, ...], Scanner]:
 
 @dataclass(slots=True)
 class _FilesReader:
-    """Reads one file after the other: `reader` has the newest run, `readings` those before it, `reports` what tools
-    report."""
+    """Reads one file after the other. `reader` reads the newest run, `readings` are the runs before it, and `reports`
+    reads the reports of tools."""
 
     patterns: Patterns
     matcher: Matcher
@@ -139,9 +145,9 @@ class _FilesReader:
     report_clock: Clock = field(default_factory=Clock)
     _skipped: int = 0
     _long: int = 0
-    _by_lines: bool = False  # whether the lines of a file were set or ordered otherwise
+    _by_lines: bool = False  # whether a file was wrapped in another format, or its lines were in another order
     warnings: list[str] = field(default_factory=list)
-    error_places: set[Position] = field(default_factory=set)  # of lines that speak of an error and are not read yet
+    error_places: set[Position] = field(default_factory=set)  # of error lines that are not read yet
     _last_log: str | None = None
     _end_of_last: Position = START
 
@@ -150,20 +156,20 @@ class _FilesReader:
         self.reports = RunReader(self.matcher)
 
     def leave_out(self, error: UnreadableLog, was_listed: bool) -> None:
-        """Tells why a file is left out, also where it had been taken for a log."""
+        """Adds a warning that says why a file is left out, and corrects its entry if it was listed as a log."""
         self.warnings.append(f"left out: {error.message}")
         if was_listed:
             self.collected.refuse(error.message.partition(": ")[2] or error.message)
 
     def read_report(self, file: LogFile, number: int, origins: FileOrigins) -> None:
-        """Reads what a tool printed. Raises UnreadableLog."""
+        """Reads the report of a tool. Raises UnreadableLog."""
         self.forms[_BESIDE + number] = file.form
         several = self.run.several or file.member
         host = origins.of(file.name, several).host or host_in_name(file.form, file.name)
         if file.form is FileForm.BUG_REPORT:
             self._read_bug_report(file, number, origins, host)
         elif file.form in READERS:
-            data = b"".join(file.chunks())  # at most MOST_BYTES, else it were a log
+            data = b"".join(file.chunks())  # at most MOST_BYTES; a larger file is read as a log
             self._read_statements(file, file.form, data, Position(_BESIDE + number, 0), host)
             self.stats = Stats(self.stats.bytes + len(data), self.stats.lines + data.count(b"\n"))
         else:
@@ -188,7 +194,7 @@ class _FilesReader:
     def _read_statements(
         self, file: LogFile, form: FileForm, data: bytes, above: Position, host: str | None, first: int = 1
     ) -> None:
-        """Reads what one tool said; `first` is the number of its first line in the file."""
+        """Reads the statements of one tool. `first` is the number of its first line in the file."""
         several = self.run.several or file.member
         lines, warning = lines_of(form, data, above, file.name if several else None, host, first)
         if warning:
@@ -198,14 +204,14 @@ class _FilesReader:
         self.report_clock.feed(lines)
 
     def tell_what_was_left(self) -> None:
-        """Warns of lines that were not read whole."""
+        """Adds a warning if lines were skipped or cut."""
         if self._skipped:
             self.warnings.append(f"{self._skipped} near-duplicate lines skipped")
         if self._long:
             self.warnings.append(f"{self._long} lines longer than {LONGEST_TEXT >> 10} KB were read in part")
 
     def log_of(self, file: LogFile, number: int, origins: FileOrigins) -> LogFile | None:
-        """-> the file, where it is a log. Raises UnreadableLog."""
+        """Returns the file if it is a log, else None. Raises UnreadableLog."""
         several = self.run.several or file.member
         try:
             host = origins.of(file.name, several).host or host_in_name(FileForm.FLIGHT_RECORDER, file.name)
@@ -222,8 +228,8 @@ class _FilesReader:
         reader: RunReader | None = None,
         host: str | None = None,
     ) -> Iterator[list[Line]]:
-        """Yields the kept lines of one file, many at once; what goes by unkept is sampled for progress. `reader`: whose
-        file it is, where it is no log but the report of a `host`."""
+        """Yields the kept lines of one file, many at once. Lines that are not kept are sampled for progress. `reader`
+        is set if the file is a report about `host` and not a log."""
         above = self._above(file, number) if reader is None else Position(_BESIDE + number, 0)
         beside = reader is self.reports
         reader = reader or self.reader
@@ -233,18 +239,19 @@ class _FilesReader:
             self.patterns.blocks, self.patterns.wide, self.patterns.confirms, number, self.patterns.latest,
             self.patterns.errors,
         )  # fmt: skip
-        # Of thousands of files, which one program wrote, the first ones show whether their lines were set otherwise.
+        # One program wrote these thousands of files, so the first ones show whether their lines are wrapped or
+        # reordered.
         source = unwrap(blocks(file.chunks(), name), self._by_lines or number <= WHOLE)
         self._by_lines = self._by_lines or source.by_lines
         if source.warning:
             self.warnings.append(f"{file.name}: {source.warning}" if several else source.warning)
         where = replace(origins.of(file.name, several), log=file.part_of)
-        if file.form in REPORTS:  # of no rank, whatever number stands in its name
+        if file.form in REPORTS:  # a report has no rank, even if its file name contains a number
             where = replace(where, host=host, rank=None, local_rank=None, node=None)
         if several:
             reader.environment.files[above.file] = where
         sampled = 0
-        progressed: list[tuple[int, bytes]] = []  # lines that went by unkept, each with its number
+        progressed: list[tuple[int, bytes]] = []  # progress lines that were not kept, each with its number
         batch: list[Line] = []
         try:
             for more in self._lines(source, windows, where, above):
@@ -253,12 +260,12 @@ class _FilesReader:
                     windows.errors.clear()
                 if len(batch) >= _BATCH or len(windows.sampled) > sampled:
                     yield batch
-                    reader = reader if beside else self.reader  # A launch in the batch begins another run.
+                    reader = reader if beside else self.reader  # A launch in the batch has begun another run.
                     progressed += self._sample(windows.sampled[sampled:], above, reader)
                     batch, sampled = [], len(windows.sampled)
                 batch += more
         except UnreadableLog:
-            yield batch  # What precedes the place where a file is broken can still be read.
+            yield batch  # What precedes the damaged part of a file can still be read.
             raise
         yield batch
         reader = reader if beside else self.reader
@@ -282,7 +289,7 @@ class _FilesReader:
         lines_of: Callable[[list[Piece]], Iterator[list[Line]]],
         above: Position,
     ) -> None:
-        """Reads the lines that went by unkept and tell of checkpoints or errors."""
+        """Reads lines that were not kept but mention checkpoints or errors."""
         errors = [(kind.count, kind.samples) for kind in windows.passing_errors]
         pieces = [*windows.passing, *(piece for _, samples in errors for piece in samples)]
         if not pieces:
@@ -297,14 +304,14 @@ class _FilesReader:
     def _sample(
         self, pieces: Iterable[tuple[int, bytes]], above: Position, reader: RunReader
     ) -> list[tuple[int, bytes]]:
-        """-> of pieces that went by unkept, each with the number of its last line, the last lines of those that show
-        progress."""
+        """Returns the last line of each piece that shows progress, with its number. The pieces were not kept; each
+        comes with the number of its last line."""
         environment, decode = reader.environment, partial(str, encoding="utf-8", errors="replace")
         shown = [(at, piece) for at, piece in pieces if environment.sample(above.down(at), decode(piece))]
         return [(at, piece[piece.rfind(b"\n", 0, -1) + 1 :]) for at, piece in shown]
 
     def _lines(self, source: Unwrapped, windows: Windows, where: FileOrigin, above: Position) -> Iterator[list[Line]]:
-        """-> the lines of the windows of one file."""
+        """Returns the lines of the windows of one file."""
         trace, read = self.trace, source.blocks
         if trace is None:
             return lines(windows.read(read), where, above, source.numbers, not source.rewritten)
@@ -317,7 +324,8 @@ class _FilesReader:
         return trace.through("lines", "lines", made, len, lambda many: many[0].text[:SAMPLE])
 
     def _above(self, file: LogFile, number: int) -> Position:
-        """-> the position above a file's first line; a piece of a rotated log goes on where the last ended."""
+        """Returns the position above a file's first line. A piece of a rotated log continues at the end of the piece
+        before it."""
         goes_on = file.part_of is not None and file.part_of == self._last_log
         self._last_log = file.part_of
         return self._end_of_last if goes_on else Position(number, 0)

@@ -1,4 +1,4 @@
-"""Chooses by ordered rules the finding that explains the others: a reading in, a choice out."""
+"""Chooses the finding that explains the others, by ordered rules."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from torchtriage.lazy_regex import lazy_regex
 
 # srun: error: c12: tasks 0-63: Exited with exit code 1 · slurmstepd: error: *** JOB 31 ON c12 CANCELLED AT …
 _TASK_FAILED = lazy_regex(r"^srun: error: \S+: tasks? \S+: |\*\*\* (?:JOB|STEP) \S+ ON \S+ (?:CANCELLED|FAILED)")
-_OWN_SIGNALS = frozenset({-4, -7, -8, -9, -11})  # that end no process because another one has left
-_BY_HAND = (None, "python")  # launchers of a log in which no other is seen
-_OF_A_WARNING = lazy_regex(  # lines below one that say more of it, or nothing
+_OWN_SIGNALS = frozenset({-4, -7, -8, -9, -11})  # entries that end no process because another one has exited
+_BY_HAND = (None, "python")  # launchers in a log that shows no other launcher
+_OF_A_WARNING = lazy_regex(  # lines below a finding that describe it further, or mean nothing
     r"\s|\W*$|.*\bNCCL INFO\b|(?:\[rank\d+\]:)?\s?(?:Exception raised from \w|frame #\d+: )"
 )
 # [ 9426.062972] INFO: task … · May 26 18:09:55 gpu-7 kernel: … · [Sat Apr  3 05:23:42 2021] watchdog: …
@@ -37,21 +37,21 @@ _KERNEL = lazy_regex(
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The root finding of a run (None where nothing failed), and the rest by what became of them."""
+    """The root finding of a run, or None if nothing failed, and what became of the other findings."""
 
     root: Finding | None = None
     live: tuple[Finding, ...] = ()
     survived: tuple[Finding, ...] = ()
-    roots: dict[int, Finding] = field(default_factory=dict)  # of each attempt
-    gave_way: tuple[str, ...] = ()  # entries that a worker's own earlier exception came before
-    rules: tuple[AnyRule, ...] = ()  # that decided, in the order in which they are asked
-    reported: tuple[Finding, ...] = ()  # what reports beside the log say of this run's time and hosts, beside the root
-    instead_of: Finding | None = None  # what would be the root by the log alone, where a report is
+    roots: dict[int, Finding] = field(default_factory=dict)  # the root of each attempt
+    gave_way: tuple[str, ...] = ()  # entries that an earlier exception of a worker preceded
+    rules: tuple[AnyRule, ...] = ()  # rules that decided, in the order in which they were applied
+    reported: tuple[Finding, ...] = ()  # findings in reports about this run's time and hosts, besides the root
+    instead_of: Finding | None = None  # the root according to the log alone, if a report replaced it
 
 
 @dataclass(frozen=True, slots=True)
 class ChoosingRule:
-    """A rule that names another finding than the strongest one, or none."""
+    """A rule that prefers another finding to the strongest one. It returns that finding or None."""
 
     name: str
     finding: Callable[[Finding, Sequence[Finding], Reading], Finding | None]
@@ -65,7 +65,7 @@ AnyRule = Rule[Any] | ChoosingRule
 
 @dataclass(frozen=True, slots=True)
 class _Root:
-    """The root cause of one attempt, and the rules by which it came before a finding that is stronger by itself."""
+    """The root cause of one attempt, and the rules that preferred it to a stronger finding."""
 
     finding: Finding
     gave_way: tuple[str, ...] = ()
@@ -73,8 +73,8 @@ class _Root:
 
 
 def choose(reading: Reading) -> Choice:
-    """-> the root cause of what was read, over all attempts: the first attempt's, unless that one names nothing. The
-    reading's findings have their entries and attempts."""
+    """Returns the root cause of a run over all its attempts. It is the root of the first attempt, unless that attempt
+    names no cause. The findings must already have their entries and attempts."""
     findings = that_failed(reading.findings)
     launchers = clean_up(findings, reading.environment.progress)
     live, aside = _without_survived([finding for finding in findings if finding not in launchers], reading)
@@ -99,8 +99,8 @@ def choose(reading: Reading) -> Choice:
 
 
 def with_attempts(reading: Reading) -> Reading:
-    """-> the reading with the attempts of its findings: after an agent gave up there is no further one, so that what
-    follows its last line belongs to the last one."""
+    """Returns the reading with the attempts of its findings. After an agent gave up there is no further attempt, so
+    whatever follows its last line belongs to the last one."""
     elastic = reading.extractors.elastic
     if not (elastic.given_up or not reading.environment.progress):
         return reading
@@ -117,7 +117,7 @@ def _once(rules: Iterable[AnyRule | None]) -> tuple[AnyRule, ...]:
 
 
 def _without_survived(findings: list[Finding], reading: Reading) -> tuple[list[Finding], dict[Finding, Rule[Any]]]:
-    """-> the findings that the run did not survive, and those that it did, with the rule that says so."""
+    """Returns the findings that the run did not survive, and the ones that it did, each of the latter with its rule."""
     terminal = sorted(finding.position for finding in findings if ends_badly(finding))
     decided = {finding: survival(finding, reading.environment, terminal) for finding in findings}
     aside: dict[Finding, Rule[Any]] = {each: rule for each, rule in decided.items() if rule and rule.sets_aside}
@@ -131,7 +131,7 @@ def _without_survived(findings: list[Finding], reading: Reading) -> tuple[list[F
 
 
 def _overcome(live: list[Finding], reading: Reading) -> dict[Finding, Rule[Any]]:
-    """-> the findings that do not count, though no step shows that the run survived them."""
+    """Returns the findings that do not count, although no step shows that the run survived them."""
     own = [finding for finding in live if grade(finding) >= Grade.LINE and not _speaks_of_peers(finding)]
     facts = reading.environment
     alone = not reading.ranks and facts.launcher in _BY_HAND and facts.world_size in (None, 1)
@@ -141,13 +141,13 @@ def _overcome(live: list[Finding], reading: Reading) -> dict[Finding, Rule[Any]]
 
 
 def _has_uncaught(live: list[Finding]) -> bool:
-    """-> whether an exception that nobody caught says what the run failed of."""
+    """Returns whether an uncaught exception says why the run failed."""
     uncaught = (other for other in live if other.fatal and other.event.source is EventSource.TRACEBACK)
     return any(grade(other) >= Grade.UNNAMED for other in uncaught)
 
 
 def _logged_beside_uncaught(finding: Finding, has_uncaught: bool) -> bool:
-    """-> whether an exception was only logged, where an uncaught one says what the run failed of."""
+    """Returns whether an exception was only logged, while an uncaught one says why the run failed."""
     return has_uncaught and not finding.fatal and finding.event.where is Where.EXCEPTION
 
 
@@ -167,12 +167,12 @@ def _speaks_of_peers(finding: Finding) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """What the run did not survive, and all that was read of it."""
+    """The findings that the run did not survive, and everything else that was read."""
 
     live: list[Finding]
     reading: Reading
     strong: list[Finding]  # those that are more than warnings
-    ended: list[Finding]  # those that say themselves that a process ended, unless all of them are another program's
+    ended: list[Finding]  # those that say that a process ended, unless all of them belong to another program
 
     @classmethod
     def of(cls, live: list[Finding], reading: Reading) -> _Rest:
@@ -189,7 +189,8 @@ class _Rest:
 
 
 def _ended_well_below_a_process(rest: _Rest) -> bool:
-    """-> whether it is so; where an agent gave up, only another launch can end well, which shows steps of its own."""
+    """Returns whether a process failed and the log still says below it that the run ended well. After an agent gave up,
+    only another launch with its own steps can end well."""
     if not rest.ended or not rest.ended_well_below:
         return False
     steps, last = rest.reading.environment.progress, max(finding.last for finding in rest.strong)
@@ -215,13 +216,13 @@ def _stalled(rest: _Rest) -> bool:
 
 
 def _warning_of_a_paste(rest: _Rest) -> bool:
-    # Only warnings: they explain a paste that holds nothing else, never a run that trains.
+    # There are only warnings. They explain a paste without anything else, but never a run that trains.
     facts = rest.reading.environment
     short = rest.reading.last_position.line <= SHORT_PASTE
     return bool(rest.live) and short and not (facts.progress or facts.foreign or _went_on(rest.live, rest.reading))
 
 
-# In this order: the first rule that holds decides whether the run failed. Where none does, it did not.
+# The order matters: the first rule that applies decides whether the run failed. If none applies, it did not fail.
 FAILED: tuple[Rule[_Rest], ...] = (
     Rule(
         "ended-well-below-a-process",
@@ -267,8 +268,9 @@ FAILED: tuple[Rule[_Rest], ...] = (
 
 
 def _went_on(warnings: list[Finding], reading: Reading) -> bool:
-    """-> whether a program printed more below its last warning. What somebody wrote there tells nothing of it, nor does
-    a log below words that the run hangs, which no program can say about itself, nor the rest of a tool's report."""
+    """Returns whether a program printed more below its last warning. This does not count in a text that a person wrote,
+    in the report of a tool, or below a message that the run hangs, because a program that hangs cannot say so
+    itself."""
     if reading.reports_alone:
         return False
     said = any(finding.has_role(Role.SLOW_OR_HUNG) for finding in warnings)
@@ -280,25 +282,26 @@ def _went_on(warnings: list[Finding], reading: Reading) -> bool:
 
 
 def from_kernel(line: Line) -> bool:
-    """-> whether the kernel of a host printed the line, as dmesg and syslog have it."""
+    """Returns whether the kernel of a host printed the line, as in dmesg and syslog."""
     return bool(_KERNEL.match(line.raw))
 
 
 def _instant(line: Line) -> str | None:
-    """-> the second in which the kernel printed the line, None for another writer's: what it prints at once, as the
-    registers and the call trace below a message, is of one piece."""
+    """Returns the time, in whole seconds, at which the kernel printed the line, or None if another program wrote it.
+    Lines of the same second, such as the registers and call trace below a message, belong together."""
     hit = _KERNEL.match(line.raw)
     return (hit[1] or line.time) if hit else None
 
 
 def _of_any_program(finding: Finding) -> bool:
-    """-> whether a shell, a runtime, a kernel or MPI reports a process that ended, and nothing of what it was."""
+    """Returns whether a shell, a runtime, a kernel or MPI reports that a process ended, and not which program it
+    was."""
     return finding.event.source in (EventSource.PROCESS_EXIT, EventSource.LAUNCHER)
 
 
 def _fails_any_program(finding: Finding, signs: LineSigns) -> bool:
-    """-> whether the finding says that a process failed, whatever program it ran; one that uses GPUs for something else
-    fails of its own."""
+    """Returns whether the finding says that a process failed, whatever program it ran. The traceback of a program that
+    uses GPUs for something other than training does not count."""
     event = finding.event
     if event.source is EventSource.TRACEBACK:
         return not any(signs.gpu_programs.shows(frame.file) for raised in event.chain for frame in raised.frames)
@@ -306,7 +309,7 @@ def _fails_any_program(finding: Finding, signs: LineSigns) -> bool:
 
 
 def _root_of(findings: list[Finding], reading: Reading) -> _Root:
-    """-> the root cause of one attempt."""
+    """Returns the root cause of one attempt."""
     free = unexplained(findings) or findings
     best = min(free, key=lambda finding: (-grade(finding), finding.position))
     root = _Root(best)
@@ -326,14 +329,14 @@ def _root_of(findings: list[Finding], reading: Reading) -> _Root:
 
 
 def _first_by(rules: tuple[Rule[Finding, Finding], ...], findings: list[Finding], best: Finding) -> _Root | None:
-    """-> the first of the findings that a rule puts before the strongest one, with that rule."""
+    """Returns the first finding that a rule prefers to the strongest one, with that rule, or None."""
     decided = ((finding, deciding(rules, finding, best)) for finding in findings)
     roots = [_Root(finding, rules=(rule,)) for finding, rule in decided if rule is not None]
     return min(roots, key=lambda root: root.finding.position, default=None)
 
 
 def _missing_before_teardown(finding: Finding, best: Finding) -> bool:
-    """-> whether ranks timed out waiting, and somebody ended the job afterwards."""
+    """Returns whether ranks timed out waiting before somebody ended the job."""
     above = finding.position < best.position and finding.has_role(Role.TIMEOUT) and best.has_role(Role.TEARDOWN)
     return above and finding.fatal
 
@@ -343,14 +346,14 @@ def _worker_failed_before_peers(finding: Finding, best: Finding) -> bool:
 
 
 def _other_rank_failed_before(finding: Finding, best: Finding) -> bool:
-    """-> whether both are mistakes of the program, on different ranks."""
+    """Returns whether both are mistakes in the program, on different ranks."""
     if not _is_own_traceback_above(finding, best) or best.match is None or not _of_others(finding, best):
         return False
     return best.match.entry.owner == "user" and best.event.where is Where.EXCEPTION
 
 
 def _is_own_traceback_above(finding: Finding, best: Finding) -> bool:
-    """-> whether it is a worker's own uncaught exception above the strongest finding."""
+    """Returns whether this is a worker's own uncaught exception above the strongest finding."""
     if finding.has_role(Role.TIMEOUT) and best.has_role(Role.TEARDOWN):
         return False
     own = grade(finding) >= Grade.UNNAMED and finding.event.source is EventSource.TRACEBACK
@@ -363,7 +366,7 @@ def _lost_peer_died_of_signal(finding: Finding, best: Finding) -> bool:
 
 
 def _lost_peer_raised(finding: Finding, best: Finding) -> bool:
-    """-> whether it is the uncaught exception that the lost peer died of."""
+    """Returns whether this is the uncaught exception that ended the lost peer."""
     uncaught = finding.event.source is EventSource.TRACEBACK and finding.fatal and grade(finding) >= Grade.UNNAMED
     if not uncaught or not _is_printed_later(finding, best):
         return False
@@ -371,8 +374,8 @@ def _lost_peer_raised(finding: Finding, best: Finding) -> bool:
 
 
 def _is_printed_later(finding: Finding, best: Finding) -> bool:
-    """-> whether `best` is that of ranks that lost a peer, and the finding stands a little below it on other ranks:
-    ranks write as they please."""
+    """Returns whether `best` is from ranks that lost a peer, and the finding is a little below it on other ranks. The
+    output of several ranks can appear in any order."""
     sources = (EventSource.TRACEBACK, EventSource.COLLECTIVE)
     if not best.has_role(Role.POSSIBLE_PEER_LOSS) or best.event.source not in sources:
         return False
@@ -424,7 +427,7 @@ OF_MISSING_RANK = (
 
 
 def _of_others(one: Finding, other: Finding) -> bool:
-    """-> whether other ranks show one finding than show the other, as far as the log names them."""
+    """Returns whether different ranks show the two findings, as far as the log names ranks."""
     if one.ranks and other.ranks:
         return not one.ranks & other.ranks
     local = one.event.local_rank, other.event.local_rank
@@ -432,8 +435,8 @@ def _of_others(one: Finding, other: Finding) -> bool:
 
 
 def _most_telling(best: Finding, findings: list[Finding], reading: Reading) -> Finding:
-    """-> of the findings that show the same entry, the one that tells more: a traceback beside a bare line, of the
-    exit statuses in a report the one that was observed first."""
+    """Returns, out of the findings with the same entry, the one that says most: a traceback rather than a single line,
+    and of the exit statuses in a report the one that was observed first."""
     if best.entry is None or best.event.where is Where.EXCEPTION:
         return best
     same = [other for other in findings if other.entry == best.entry and grade(other) >= min(grade(best), Grade.ECHO)]
@@ -447,6 +450,7 @@ def _most_telling(best: Finding, findings: list[Finding], reading: Reading) -> F
 
 
 def _first_that_explains(roots: Iterable[_Root]) -> _Root | None:
-    """-> the first attempt's root, or the first one that is more than an echo."""
+    """Returns the root of the first attempt that has more than an echo of a failure. If none has, returns the first
+    attempt's."""
     roots = tuple(roots)
     return next((root for root in roots if grade(root.finding) > Grade.ECHO), next(iter(roots), None))

@@ -1,4 +1,4 @@
-"""A rule by which a root cause is chosen: a name, a predicate, and the sentence that says why it decided."""
+"""A rule by which a root cause is chosen: a name, a predicate, and the sentence that explains its decision."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, slots=True)
 class Rule(Generic[P]):
-    """`holds` says whether the rule decides; `sets_aside` what it then decides: that a finding is no cause, or that it
-    stays. The first rule of a list that holds decides; so the order of a list matters."""
+    """`holds` returns whether the rule applies. If it does, `sets_aside` says the result: True means that the finding
+    is not a cause, False means that it may be one. The first rule of a list that applies decides, so the order of a
+    list matters."""
 
     name: str
     holds: Callable[P, bool]
@@ -22,8 +23,8 @@ class Rule(Generic[P]):
 
 
 def deciding(rules: Sequence[Rule[P]], *args: P.args, **kwargs: P.kwargs) -> Rule[P] | None:
-    """-> the first rule that holds."""
-    for rule in rules:  # A generator would take twice as long, and findings are many.
+    """Returns the first rule that applies, or None."""
+    for rule in rules:  # A generator would take twice as long, and there are many findings.
         if rule.holds(*args, **kwargs):
             return rule
     return None

@@ -1,4 +1,4 @@
-"""What was read of one run: the frozen result of the streaming steps, from which the cause is worked out."""
+"""What was read of one run. The cause is worked out from this frozen result of the streaming steps."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ from torchtriage.reading.file_types import FileForm
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One run of a log. `paste` holds all its lines where they are few, `head` the first ones, `file_ends` the last
-    ones of each file, each with whether an extractor or an entry has read it. `opening` holds the first ones that no
-    extractor read, `above` those above each failure. `evidence`: what dumps and stacks show. `beside`: what tools
-    report of hosts, GPUs and the job; `forms` are those of their files, by their numbers in positions. `reports_alone`:
-    the same where there is no log. `clock_offsets`: of hosts whose clocks are wrong. `errors`: lines that speak of an
-    error and that nobody read."""
+    """One run of a log.
+
+    `paste` has all its lines if there are few, `head` the first lines, and `file_ends` the last lines of each file;
+    with each line comes whether an extractor or an entry has read it. `opening` has the first lines that no extractor
+    read, `above` the lines above each failure. `evidence` is what dumps and stacks show. `beside` is what tools report
+    about hosts, GPUs and the job; `forms` are the forms of their files, by file number. `reports_alone` are these forms
+    if there is no log. `clock_offsets` are those of hosts whose clocks are wrong. `errors` are lines that mention an
+    error and that nothing else read.
+    """
 
     matcher: Matcher
     findings: tuple[Finding, ...]
@@ -35,10 +38,10 @@ class Reading:
     ranks: frozenset[int]  # that lines name as their own
     head: tuple[Line, ...]
     paste: tuple[Line, ...] | None
-    claimed: frozenset[Position]  # of the lines of a short paste that an extractor read
+    claimed: frozenset[Position]  # lines of a short paste that an extractor read
     file_ends: tuple[tuple[tuple[Line, bool], ...], ...]
     last_position: Position
-    dropped: int  # different findings that were too many to keep
+    dropped: int  # different findings that were not kept because there were too many
     warnings: tuple[str, ...] = ()
     opening: tuple[Line, ...] = ()
     above: Above = field(default_factory=dict)
@@ -50,7 +53,7 @@ class Reading:
     errors: ErrorLines = field(default_factory=ErrorLines)
 
     def with_events(self, events: Iterable[Event], instead_of: Line | None = None) -> Reading:
-        """-> the reading with further events; what the line `instead_of` said goes."""
+        """Returns the reading with more events. What was read from the line `instead_of` is removed."""
         events = tuple(events)
         if not events:
             return self
@@ -60,25 +63,26 @@ class Reading:
         return replace(self, findings=findings.found(), dropped=self.dropped + findings.dropped)
 
     def matched(self) -> Reading:
-        """-> the reading with the entries that its findings show, of those that count in a log of its field."""
+        """Returns the reading with the entries that its findings match. Only entries that count in a log of its field
+        are used."""
         findings = with_matches(self.findings, self.matcher, self.is_of_training, self.environment.foreign > 0)
         return replace(self, findings=findings, beside=with_matches(self.beside, self.matcher))
 
     def failures(self) -> list[Finding]:
-        """-> the findings that say that something failed, with their entries, in the order of the log."""
+        """Returns the findings that report a failure, with their entries, in the order of the log."""
         return that_failed(self.matched().findings)
 
     def events_beside(self, event: Event | None) -> Iterable[Event]:
-        """Yields the events of other lines than the given one's."""
+        """Yields the events of all lines except those of the given event."""
         lines: Sequence[Line] | None = event.lines if event is not None else None
         return (finding.event for finding in self.findings if finding.event.lines != lines)
 
     @property
     def is_of_training(self) -> bool:
-        """Whether the log is one of a training run, or a paste that may well be."""
+        """Whether the log is from a training run, or a paste that may be from one."""
         return is_of_training(self.environment, self.paste, self.claimed)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was read but a launcher's banner."""
+        """Whether nothing was read except the banner of a launcher."""
         return not self.environment.progress and not self.environment.well and not self.findings

@@ -1,5 +1,4 @@
-"""Which findings the run survived: training went on after them, so they ended nothing. A finding and the facts of the
-run in, the rule that decides out."""
+"""Finds the failures that the run survived: training continued after them, so they did not end the run."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ _REFUSED = lazy_regex(r"(\S+\.py): error: ")  # argparse
 
 
 def ends_badly(finding: Finding) -> bool:
-    """-> whether the finding itself says that a process ended in failure."""
+    """Returns whether the finding itself says that a process failed."""
     event = finding.event
     if event.where is Where.EXIT:
         return True
@@ -47,8 +46,8 @@ def ends_badly(finding: Finding) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Aftermath:
-    """What is below a finding in its file. `until`: where the next failure stands that ended a process; `late`: the
-    progress up to there, or up to the end of the file."""
+    """What follows a finding in its file. `until` is the position of the next failure that ended a process. `late` is
+    the progress up to there, or up to the end of the file."""
 
     finding: Finding
     facts: Environment
@@ -58,8 +57,8 @@ class Aftermath:
 
     @classmethod
     def of(cls, finding: Finding, facts: Environment, terminal: list[Position]) -> Aftermath:
-        """`terminal` holds the positions of the findings that ended a process, sorted."""
-        end = finding.last.file_end  # Only lines of the same file tell what came after.
+        """`terminal` are the positions of the findings that ended a process, sorted."""
+        end = finding.last.file_end  # Only lines of the same file show what came after.
         after = bisect_right(terminal, finding.last)
         until = terminal[after] if after < len(terminal) and terminal[after] < end else None
         return cls(finding, facts, end, until, _between(facts.progress, finding.last, until or end))
@@ -70,27 +69,29 @@ class Aftermath:
         return _between(self.facts.progress, self.finding.last, self.end)
 
     def says(self, sign: Sign) -> bool:
-        """-> whether the finding's text shows a sign."""
+        """Returns whether a sign matches the finding's text."""
         return sign.regex.search(self.finding.event.text) is not None
 
     def has(self, positions: list[Position], within: int | None = None) -> bool:
-        """-> whether one of the positions is below the finding, in the same file, within so many lines."""
+        """Returns whether one of the positions is below the finding in the same file, at most `within` lines below if
+        given."""
         last = self.finding.last
         return any(last < place < self.end and (within is None or place <= last.down(within)) for place in positions)
 
     def goes_far(self, steps: list[Position], lines: int) -> bool:
-        """-> whether the last of the steps is further below than that."""
+        """Returns whether the last of the steps is more than `lines` lines below."""
         return bool(steps) and steps[-1].lines_below(self.finding.last) > lines
 
 
 def survival(finding: Finding, facts: Environment, terminal: list[Position]) -> Rule[Aftermath] | None:
-    """-> the rule that decides whether the run survived the finding; None where none does, and it stays."""
+    """Returns the rule that decides whether the run survived the finding, or None if no rule applies and the finding
+    stays."""
     return deciding(SURVIVAL, Aftermath.of(finding, facts, terminal))
 
 
 def _logger_could_not_write(after: Aftermath) -> bool:
-    """-> whether a logger reports it: the traceback right below its heading, or the message that it could not write,
-    which is below the stack of its call like an exception."""
+    """Returns whether a logger reports the failure: as the traceback directly below its heading, or as the message that
+    it could not write. That message is below the stack of the call, like the message of an exception."""
     finding = after.finding
     if finding.event.where is not Where.EXCEPTION:
         return False
@@ -167,7 +168,7 @@ def _next_failure_ended_it(after: Aftermath) -> bool:
 
 
 def _logged_and_trained_on(after: Aftermath) -> bool:
-    # It was caught and logged, perhaps again and again: what counts is that the run went on after the first time.
+    # It was caught and logged, perhaps many times. It matters only that the run continued after the first time.
     steps = _between(after.facts.progress, after.finding.position, after.end)
     return _was_logged(after) and len(steps) >= TWO_STEPS
 
@@ -199,14 +200,15 @@ def _trained_on(after: Aftermath) -> bool:
 
 
 def _among_steps(after: Aftermath) -> bool:
-    """-> whether a bare line stands among many that show progress, as the warning of a step that is done again."""
+    """Returns whether a single line is between many progress lines, such as the warning about a step that is
+    repeated."""
     if not _is_bare_line(after) or len(after.late) < MANY_STEPS:
         return False
     position = after.finding.position
     return bool(_between(after.facts.progress, position.file_start, position))
 
 
-# In this order: the first rule that holds decides whether the run survived a finding.
+# The order matters: the first rule that applies decides whether the run survived a finding.
 SURVIVAL: tuple[Rule[Aftermath], ...] = (
     Rule(
         "logger-could-not-write",
@@ -302,12 +304,12 @@ SURVIVAL: tuple[Rule[Aftermath], ...] = (
 )
 
 
-Script = tuple[str, str | None]  # the script whose exception it is, and the file of the log in which it stands
+Script = tuple[str, str | None]  # the script that raised the exception, and the log file that contains it
 
 
 class LastOf:
-    """Where the last of some findings of each script begins, of each set of ranks: every finding asks for it, and there
-    can be thousands."""
+    """The position of the last finding of each script and set of ranks. It is computed once, because every finding asks
+    for it and there can be thousands."""
 
     def __init__(self) -> None:
         self._last: dict[Script, dict[frozenset[int], Position]] = {}
@@ -317,7 +319,8 @@ class LastOf:
         of_script[finding.ranks] = max(begins, of_script.get(finding.ranks, begins))
 
     def restarted(self, finding: Finding) -> bool:
-        """-> whether the same script shows one below the finding, where this one ended it, and no other rank does."""
+        """Returns whether the same script shows such a finding further below, if this finding ended the script and no
+        other rank does."""
         of_script = self._last.get(_script_and_file(finding)) if _ended_a_program(finding) else None
         if of_script is None or not _is_whole(finding):
             return False
@@ -327,12 +330,12 @@ class LastOf:
 
 
 class Others:
-    """What the findings that the run did not survive tell together, gathered once. `own`: those that are failures of
-    their own, in the order of the log."""
+    """What the findings that the run did not survive show together, gathered once. `own` are those that are separate
+    failures, in the order of the log."""
 
     def __init__(self, live: Iterable[Finding], own: Iterable[Finding], facts: Environment) -> None:
         self.imports, self.anew = LastOf(), LastOf()
-        self._ended: dict[str, Position] = {}  # where the last exception stands that ended a script
+        self._ended: dict[str, Position] = {}  # the position of the last exception that ended a script
         for finding in live:
             if _failed_import(finding):
                 self.imports.add(finding, finding.position)
@@ -347,23 +350,23 @@ class Others:
         self._entered = max((each.position for each in own if _begins_at_an_entrance(each, facts)), default=START)
 
     def first_below(self, last: Position) -> Position | None:
-        """-> where the next failure of its own is below that line."""
+        """Returns the position of the next separate failure below that line, or None."""
         at = bisect_right(self._own, last)
         return self._own[at] if at < len(self._own) else None
 
     def uncaught_below(self, last: Position) -> bool:
-        """-> whether a failure below that line was not caught, as far as its traceback tells."""
+        """Returns whether a failure below that line was not caught, as far as its traceback shows."""
         return self._entered > last
 
     def ended_below(self, script: str, last: Position) -> bool:
-        """-> whether an exception ended the script below that line."""
+        """Returns whether an exception ended the script below that line."""
         return self._ended.get(script, START) > last
 
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """A finding among the others that the run did not survive. `alone`: one process runs at a time, as in the output
-    that one job after the other appends to."""
+    """A finding, and the other findings that the run did not survive. `alone` means that only one process runs at a
+    time, as in a file to which several jobs append their output one after the other."""
 
     finding: Finding
     others: Others
@@ -372,8 +375,8 @@ class Company:
 
 
 def _caught_and_printed(company: Company) -> bool:
-    """-> whether code of the run caught the exception and printed it: its traceback begins inside a function, and
-    training went on as before: for many steps, or until a later finding that is a failure of its own."""
+    """Returns whether the program caught the exception, printed it and continued. The traceback must begin inside a
+    function. Training must continue for many steps, or until a later finding that is a separate failure."""
     finding = company.finding
     if not _is_whole(finding) or _begins_at_an_entrance(finding, company.facts) or _fell_silent(finding, company.facts):
         return False
@@ -386,23 +389,23 @@ def _caught_and_printed(company: Company) -> bool:
 
 
 def _refused_its_arguments(company: Company) -> bool:
-    """-> whether a script refused its arguments, which ended it, and came further in another run of the same log."""
+    """Returns whether a script refused its arguments and exited, and got further in another run of the same log."""
     finding = company.finding
     refused = _REFUSED.match(finding.event.text) if finding.event.where is Where.LINE else None
     return refused is not None and company.others.ended_below(refused[1], finding.last)
 
 
 def _restarted_without_modules(company: Company) -> bool:
-    """-> whether the script was started again in the same log and could not even load its modules."""
+    """Returns whether the script was started again in the same log and could not even load its modules."""
     return not _failed_import(company.finding) and company.others.imports.restarted(company.finding)
 
 
 def _restarted_and_failed(company: Company) -> bool:
-    """-> whether the script was started again in the same log and failed again."""
+    """Returns whether the script was started again in the same log and failed again."""
     return company.alone and company.others.anew.restarted(company.finding)
 
 
-# What is set aside although no step shows that the run survived it.
+# These findings are set aside, although no step shows that the run survived them.
 OVERCOME: tuple[Rule[Company], ...] = (
     Rule(
         "caught-and-printed",
@@ -432,26 +435,26 @@ OVERCOME: tuple[Rule[Company], ...] = (
 
 
 def overcoming(company: Company) -> Rule[Company] | None:
-    """-> the rule by which the finding does not count; None where none does, and it stays."""
+    """Returns the rule by which the finding does not count, or None if no rule applies and the finding stays."""
     return deciding(OVERCOME, company)
 
 
 def _failed_anew(finding: Finding) -> bool:
-    """-> whether an exception that ended a script is a failure of its own, in a way that an entry knows."""
+    """Returns whether an exception that ended a script is a separate failure that matches an entry."""
     if not _is_whole(finding) or finding.has_role(Role.CANCELLED):
         return False
     return finding.match is not None and not finding.has_role(Role.DISTRIBUTED_SYMPTOM)
 
 
 def _height(finding: Finding) -> int:
-    """-> how many lines its traceback has at most. What is further above it was printed before, by the script that
-    was started again."""
+    """Returns the largest number of lines that its traceback can have. Lines further above were printed before the
+    script was started again."""
     chain = finding.event.chain
     return sum(len(raised.frames) for raised in chain) * LINES_OF_FRAME + len(chain) * LINES_AROUND_TRACEBACK
 
 
 def _script_and_file(finding: Finding) -> Script:
-    """-> the script whose exception it is, and the file of the log in which it stands."""
+    """Returns the script that raised the exception, and the log file that contains it."""
     return _script(finding), finding.event.line.file
 
 
@@ -461,12 +464,12 @@ def _script(finding: Finding) -> str:
 
 
 def is_stalled(finding: Finding, environment: Environment) -> bool:
-    """-> whether ranks wait for others, as Horovod says, and no step comes behind that."""
+    """Returns whether Horovod says that ranks wait for others, and no step follows."""
     return STALLED in finding.event.text and all(place < finding.last for place in environment.progress)
 
 
 def _between(places: list[Position], low: Position, high: Position) -> list[Position]:
-    """-> the places behind `low` and before `high`; they are in order."""
+    """Returns the positions between `low` and `high`. They are sorted."""
     return places[bisect_right(places, low) : bisect_left(places, high)]
 
 
@@ -480,15 +483,15 @@ def _is_whole(finding: Finding) -> bool:
 
 
 def _begins_at_an_entrance(finding: Finding, facts: Environment) -> bool:
-    """-> whether its traceback begins where that of an exception does which nobody caught."""
+    """Returns whether the traceback begins where the traceback of an uncaught exception begins."""
     raised = finding.event.exception
     outermost = raised.frames[0].function if raised is not None and raised.frames else ""
     return outermost.startswith("<") or outermost in facts.signs.entry_points
 
 
 def _failed_import(finding: Finding) -> bool:
-    """-> whether a module could not be imported where the program loads its modules. Nobody trains after that, unless
-    the program can do without it."""
+    """Returns whether an import failed while the program loaded its modules. No training can follow, unless the program
+    works without the module."""
     raised = finding.event.exception
     if (
         finding.event.source not in (EventSource.TRACEBACK, EventSource.EXCEPTION_LINE)
@@ -502,7 +505,8 @@ def _failed_import(finding: Finding) -> bool:
 
 
 def _ended_a_program(finding: Finding) -> bool:
-    """-> whether an exception left the user's main program uncaught: its outermost frame is the script itself."""
+    """Returns whether an exception left the user's main program uncaught, so that the outermost frame is the script
+    itself."""
     raised = finding.event.exception
     if raised is None or not raised.frames or finding.event.source is not EventSource.TRACEBACK or not finding.fatal:
         return False
@@ -511,7 +515,7 @@ def _ended_a_program(finding: Finding) -> bool:
 
 
 def _fell_silent(finding: Finding, environment: Environment) -> bool:
-    """-> whether the ranks that raised an uncaught exception told of their progress before it and never after."""
+    """Returns whether the ranks that raised an uncaught exception printed progress before it and none after it."""
     if not finding.fatal or finding.event.source is not EventSource.TRACEBACK:
         return False
     last = [environment.last_progress(rank) for rank in finding.ranks]

@@ -1,4 +1,4 @@
-"""The title that a person put over a log: an issue's heading, a mail's subject; the first lines in, the event out."""
+"""Reads the title that a person put above a log, such as the heading of an issue or the subject of a mail."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ _MARK = lazy_regex(
     r"|\[(?i:bug|question|help|issue|bug report|help wanted|usage|installation)\]\s?[:：]?\s?"
     r"|[^\w\s\[\](){}<>/\"'.,:;-]{1,3}\s?(?i:bug|question)\s?:\s?){1,4}"
 )
-# In ASCII, as a Chinese sentence runs into the name without a blank.
+# Only ASCII, because a Chinese sentence can continue with the name without a space.
 _NAME = r"(?<![\w.])((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt))"
 _RAISED = lazy_regex(rf"{_NAME}\s?[:：] ?(\S.{{2,1000}})", re.ASCII)
-_BARE = lazy_regex(rf"{_NAME}()[*` .!?()]*$", re.ASCII)  # Behind a mark: a name and no message.
+_BARE = lazy_regex(rf"{_NAME}()[*` .!?()]*$", re.ASCII)  # after a mark: a name without a message
 _IN_CHINESE = lazy_regex(r"[\u4e00-\u9fff]")  # No program puts such words before an exception's name.
 
 
 def title(head: Sequence[Line], pasted: bool) -> Event | None:
-    """-> the event that a log's title tells, where the first line is one: marked as such, or in a paste an exception
-    with an empty line below it. `head` begins with the first line that has text."""
+    """Returns the event for a title that names an exception, or None.
+
+    The first line is a title if it is marked as one, or if it is an exception in a paste and the line below it is
+    empty. `head` begins with the first line that has text.
+    """
     first = head[0].text.strip() if head else ""
     mark = _MARK.match(first)
     alone = pasted and len(head) > 1 and not head[1].text.strip() and head[0].text is head[0].raw
@@ -36,8 +39,11 @@ def title(head: Sequence[Line], pasted: bool) -> Event | None:
 
 
 def heading(head: Sequence[Line], pasted: bool) -> Event | None:
-    """-> the event of a title that names no exception, as of most issues: marked as such, or in a paste with an empty
-    line below it. Only what an entry knows is worth hearing, and only where the log shows that it failed."""
+    """Returns the event for a title that names no exception, as in most issues, or None.
+
+    The first line is a title if it is marked as one, or if it is in a paste and the line below it is empty. The caller
+    uses the event only if an entry matches it and the log shows a failure.
+    """
     first = head[0].text.strip() if head else ""
     mark = _MARK.match(first)
     alone = pasted and len(head) > 1 and not head[1].text.strip()

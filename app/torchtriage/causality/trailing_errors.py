@@ -1,4 +1,4 @@
-"""Errors at the end of a run that no entry knows: the last lines of its files in, events out."""
+"""Finds errors at the end of a run's files that no entry matches."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from torchtriage.facts import Environment
 from torchtriage.facts.ending_signs import EndingSigns
 
 _MOST_FILES = 1024
-FileEnd = tuple[tuple[Line, bool], ...]  # its last lines, each with whether an extractor or an entry has read it
+FileEnd = tuple[tuple[Line, bool], ...]  # the last lines of a file; True if an extractor or an entry has read it
 
 
 class FileEnds:
-    """Feed it every kept line, many at once; it keeps the last ones of each file."""
+    """Call `feed` with every kept line, many at once. It keeps the last lines of each file."""
 
     def __init__(self) -> None:
         self._ends: dict[int, deque[tuple[Line, bool]]] = {}
@@ -36,17 +36,17 @@ class FileEnds:
         end.extend(reversed(last))
 
     def ends(self) -> tuple[FileEnd, ...]:
-        """-> the last lines of each file."""
+        """Returns the last lines of each file."""
         return tuple(map(tuple, self._ends.values()))
 
 
 def trailing_errors(
     ends: Iterable[FileEnd], environment: Environment, signs: EndingSigns, failed: bool
 ) -> Iterator[Event]:
-    """Yields an event for the first lines of each file's end that are errors by their level.
+    """Yields an event for the first lines at each file's end whose log level is error.
 
-    `failed`: something else says that the run failed, so that less near the end will do, and output of other ranks may
-    follow.
+    `failed` means that something else says that the run failed. Then the error may be further from the end, and output
+    of other ranks may follow.
     """
     if not failed and (environment.well or environment.wound_up):
         return
