@@ -1,1 +1,2 @@
-"""Extractors, one a format, that never import one another: lines in, events out."""
+"""The extractors. Each reads one form of failure text and turns its lines into events. They never import one
+another."""

@@ -1,4 +1,5 @@
-"""NCCL, Gloo, watchdog and barrier lines: which rank waited in which collective, and who was named as missing."""
+"""Reads lines of NCCL, Gloo, watchdogs and barriers: which rank waited in which collective, and which ranks are
+missing."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from torchtriage.parsing.extractor import NOTHING, Extractor, SharedState, Taken
 _WATCHDOG = lazy_regex(
     r"\[?[Rr]ank (\d{1,6})\]?\]?:? ?Watchdog caught collective operation timeout:? ?"
     r"(?:WorkNCCL\((?:SeqNum=(\d{1,19}), )?(?:OpType=(\w++)(?!$)(?:, NumelIn=(\d{1,19}))?)?)?"
-)  # a name at the end of a line may have lost letters
+)  # the end of a name at the end of a line may be cut off
 # [PG ID 1 PG GUID 7(tp) Rank 0] … detected by watchdog at work: 2847 · [PG 1 Rank 0] Timeout at NCCL work: 2847, …
 _AT_WORK = lazy_regex(
     r"\[PG (?:ID )?(\w+)(?: PG GUID (\w+))?[^\]\n]{0,120}?Rank (\d{1,6})\].{0,120}?"
@@ -43,7 +44,8 @@ _STARTED = lazy_regex(r"^\s*\[([\d, ]+)\] started (\w+)")
 
 
 class Wait(NamedTuple):
-    """A rank that timed out waiting: the collective's sequence number, operation and size, as far as the line tells."""
+    """A rank that timed out waiting: the sequence number, operation and size of the collective, as far as the line
+    gives them."""
 
     rank: int
     sequence: int | None
@@ -53,8 +55,11 @@ class Wait(NamedTuple):
 
 
 class Suspects(NamedTuple):
-    """The ranks that the waiting of others points at. `why` is `named`, `absent`, `torn` (it called
-    something else than the many) or `behind`, the latter with both sequence numbers."""
+    """The ranks that the waiting ranks point to.
+
+    `why` is `named`, `absent`, `torn` (these ranks called something else than most others) or `behind` (with both
+    sequence numbers).
+    """
 
     ranks: frozenset[int]
     why: str
@@ -63,8 +68,8 @@ class Suspects(NamedTuple):
 
 
 class Collectives(Extractor):
-    """One event for each watchdog timeout, and one at the end where ranks disagree. Keeps who waited where, and who was
-    named as missing."""
+    """Reports one event for each watchdog timeout, and one at the end if ranks called different collectives. Remembers
+    which rank waited in which collective, and which ranks are missing."""
 
     name: ClassVar = "collectives"
     words: ClassVar = (
@@ -82,15 +87,15 @@ class Collectives(Extractor):
 
     def __init__(self, shared: SharedState | None = None) -> None:
         shared = shared or SharedState()
-        self._waits: dict[int, Wait] = {}  # of each rank the one with the lowest number: what is behind it never began
+        self._waits: dict[int, Wait] = {}  # each rank's first; later ones never began
         self.missing, self.timed_out = (
             shared.missing,
             shared.timed_out,
         )  # ranks that a watchdog reported as timed out
-        self._faulty: set[int] = set()  # that others could not reach at a barrier
+        self._faulty: set[int] = set()  # ranks that others could not reach at a barrier
         self._groups: set[str] = set()
         self._barrier: set[int] = set()
-        self._barrier_sizes: tuple[int, int] = (0, 0)  # of the world, and of those who came
+        self._barrier_sizes: tuple[int, int] = (0, 0)  # world size, and ranks at the barrier
 
     @classmethod
     def for_run(cls, shared: SharedState) -> Self:
@@ -113,7 +118,7 @@ class Collectives(Extractor):
         return NOTHING
 
     def close(self) -> tuple[Event, ...]:
-        """-> an event where ranks waited in different collectives under the same number."""
+        """Returns an event if ranks waited in different collectives with the same sequence number."""
         sides = self.sides()
         if len(sides) > 1:
             torn = {rank for _, ranks in sides for rank in ranks}
@@ -122,7 +127,7 @@ class Collectives(Extractor):
             )
             shown = [
                 next(wait for wait in waits if wait.rank in ranks) for _, ranks in sides
-            ]  # both sides before the rest
+            ]  # one line of each side before all others
             lines = tuple(dict.fromkeys(wait.line for wait in [waits[0], *shown, *waits]))
             event = Event.at(
                 lines[0],
@@ -133,33 +138,34 @@ class Collectives(Extractor):
         return ()
 
     def wait_of(self, rank: int | None) -> Line | None:
-        """-> the line that shows where a rank timed out; None if no line does."""
+        """Returns the line that shows where a rank timed out, or None if no line shows it."""
         wait = self._waits.get(rank) if rank is not None else None
         return wait.line if wait is not None else None
 
     def waits(self) -> tuple[Wait, ...]:
-        """-> where each rank timed out, by rank."""
+        """Returns the timeout of each rank, in the order of ranks."""
         return tuple(wait for _, wait in sorted(self._waits.items()))
 
     def sides(self) -> list[tuple[str, frozenset[int]]]:
-        """-> what ranks called under the same sequence number, with the ranks of each, the many first; empty where
-        they agree or nobody tells."""
+        """Returns the different calls that ranks made under the same sequence number, each with its ranks, the most
+        common call first. Returns nothing if the calls agree or no line shows them."""
         if len(self._groups) > 1:
-            return []  # Each group counts its own.
+            return []  # Each process group has its own count.
         by_number: dict[int | None, dict[str, set[int]]] = {}
         for wait in self._waits.values():
             if wait.operation is not None:
                 what = wait.operation + (f" of {wait.size}" if wait.size else "")
                 by_number.setdefault(wait.sequence, {}).setdefault(what, set()).add(wait.rank)
         torn = [calls for calls in by_number.values() if len(calls) > 1]
-        # Gather, scatter and the uneven collectives have other sizes on each rank by their nature.
+        # In a gather, a scatter and the uneven collectives, the sizes may differ between ranks.
         torn = [calls for calls in torn if len({what.split()[0] for what in calls}) > 1 or _even(calls)]
         return sorted(
             ((what, frozenset(ranks)) for calls in torn[:1] for what, ranks in calls.items()), key=_many_first
         )
 
     def suspects(self, world_size: int | None) -> Suspects | None:
-        """-> the ranks at which the waiting of others points: named by a barrier or report, absent, or behind."""
+        """Returns the ranks that the waiting ranks point to, because a barrier or report names them, or because they
+        are absent or behind. Returns None if there are none."""
         if named := self.missing or self._faulty:
             return Suspects(frozenset(named), "named")
         size, came = self._barrier_sizes
@@ -171,13 +177,13 @@ class Collectives(Extractor):
         return self._mismatched() or self._behind(len(ranks)) or self._absent(ranks, world_size)
 
     def _mismatched(self) -> Suspects | None:
-        """-> the few that called something else than the many."""
+        """Returns the few ranks that called something else than most others, or None."""
         sides = self.sides()
         few = sides[-1][1] if sides else frozenset()
         return Suspects(few, "torn") if few and len(few) < len(sides[0][1]) else None
 
     def _behind(self, count: int) -> Suspects | None:
-        """-> the few that stopped at a lower number than the others."""
+        """Returns the few ranks that stopped at a lower sequence number than the others, or None."""
         numbers = {wait.rank: wait.sequence for wait in self._waits.values() if wait.sequence is not None}
         if len(set(numbers.values())) < 2 or len(self._groups) > 1:
             return None
@@ -187,15 +193,16 @@ class Collectives(Extractor):
 
     @staticmethod
     def _absent(ranks: set[int], world_size: int | None) -> Suspects | None:
-        """-> those that no watchdog reported."""
+        """Returns the ranks for which no watchdog reported a timeout, or None."""
         absent = frozenset(range(world_size or max(ranks) + 1)) - ranks
-        # Without the world's size a paste may have been cut: only few gaps among many tell.
+        # If the number of ranks is unknown, a paste may have been cut. Then only a few missing ranks among many mean
+        # something.
         told_enough = len(absent) <= len(ranks) if world_size else len(absent) * 3 <= len(ranks)
         return Suspects(absent, "absent") if absent and told_enough else None
 
     def _note(self, line: Line, text: str) -> None:
         if at := _AT_WORK.search(text):
-            self._groups.add(at[2] or at[1])  # The number is each process's own, where there is a name of all.
+            self._groups.add(at[2] or at[1])  # Each process has its own number; a name is shared.
             if int(at[3]) not in self._waits:
                 self._wait(Wait(int(at[3]), int(at[4]), None, None, line))
         self._note_missing(text)

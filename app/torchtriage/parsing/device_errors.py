@@ -1,4 +1,4 @@
-"""Lines about the device itself: failed assertions of kernels, the driver's Xid messages."""
+"""Reads lines about the GPU itself: failed assertions of kernels, and the driver's Xid messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _XID = lazy_regex(r"NVRM: (?:GPU at .{0,80}|Xid \(.{0,40}\): \d+.*)")
 
 
 class DeviceErrors(Extractor):
-    """One event a line. Threads of one failed assertion give equal events, whatever their numbers."""
+    """Reports one event for each line. The threads of one failed assertion give equal events, whatever their thread
+    numbers."""
 
     name: ClassVar = "device errors"
     words: ClassVar = ("Assertion", "NVRM: ")

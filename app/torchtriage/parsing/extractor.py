@@ -1,4 +1,4 @@
-"""What every extractor offers: lines of one form of failure text in, events out."""
+"""The base class of extractors. An extractor reads lines with one form of failure text and returns events."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from torchtriage.parsing.repeated_frames import RepeatedFrames
 
 
 class Taken(NamedTuple):
-    """What an extractor made of a line: the events that the line completes, and whether the line is part of its text,
-    so that nothing else in it counts."""
+    """The result of reading a line: the events that the line completes, and whether the line is part of the extractor's
+    text. If it is, other patterns in it do not count."""
 
     events: tuple[Event, ...]
     claimed: bool
@@ -26,23 +26,23 @@ CLAIMED = Taken((), True)
 
 @dataclass(slots=True)
 class SharedState:
-    """What the extractors of one run tell one another, and what the vocabulary tells them of launchers: the files of
-    their code, the commands that start them."""
+    """What the extractors of one run share, and what they know about launchers from the vocabulary: the files of their
+    code and the commands that start them."""
 
     repeated_frames: RepeatedFrames = field(default_factory=RepeatedFrames)
     launcher_frames: re.Pattern[str] | None = None
     launch_commands: tuple[str, ...] = ()
-    missing: set[int] = field(default_factory=set)  # ranks that others named as missing from a collective
+    missing: set[int] = field(default_factory=set)  # ranks that others reported as missing from a collective
     timed_out: set[int] = field(default_factory=set)  # ranks that timed out waiting
 
 
 class Extractor(Protocol):
-    """Reads one form of failure text. A subclass declares where its text can begin, and `feed` reads it.
+    """Reads one form of failure text. A subclass declares how its text can begin, and implements `feed`.
 
-    `words`: literals of which a line that begins such text holds one; the prefilter looks for them. `anchors`: regexes
-    that keep a line in the middle of a big log, with some lines around it; `wide_anchors` keep many lines below it.
-    `sources`: what its events may have as their source. `skips_claimed`: a line that an extractor before it claims is
-    none of its.
+    `words`: every line that begins such text contains one of these strings; the prefilter searches for them. `anchors`:
+    regexes; a matching line in the middle of a large log is kept with some lines around it. `wide_anchors` keep many
+    lines below it. `sources`: the possible sources of its events. `skips_claimed`: whether the extractor skips a line
+    that an earlier extractor has claimed.
     """
 
     name: ClassVar[str]
@@ -54,33 +54,34 @@ class Extractor(Protocol):
 
     @classmethod
     def for_run(cls, shared: SharedState) -> Self:
-        """-> a fresh extractor for one run."""
+        """Returns a new extractor for one run."""
         return cls()
 
     def feed(self, line: Line, above: str = "") -> Taken:
-        """Reads a line that holds one of the words, or with which an open event continues; `above` is the text of the
-        kept line above it."""
+        """Reads a line that contains one of the words or continues an unfinished event. `above` is the text of the kept
+        line above it."""
         ...
 
     def continues(self, stream: str) -> bool:
-        """-> whether the next line of a stream belongs to what is open there, whatever words it holds."""
+        """Returns whether the next line of a stream belongs to an unfinished event, whatever words it contains."""
         return False
 
     def close(self) -> Iterable[Event]:
-        """-> the events that the end of the log completes."""
+        """Returns the events that are complete because the log has ended."""
         return ()
 
     def expect(self, lines: Sequence[Line]) -> None:
-        """Takes note of the next kept lines of a file, before any of them is fed."""
+        """Takes the next kept lines of a file, before any of them is fed."""
         return
 
     def read_ahead(self, stream: str, lines: Iterable[Line]) -> int:
-        """-> how many lines, from the first on, it read at once as part of what is open in their stream."""
+        """Reads several lines at once that continue the unfinished event of a stream. Returns how many of the first
+        lines it read."""
         return 0
 
 
 def taken(claimed: bool, events: list[Event]) -> Taken:
-    """-> what `feed` returns; the list of finished events is emptied."""
+    """Returns the result of `feed`, and empties the list of finished events."""
     if not events:
         return CLAIMED if claimed else NOTHING
     finished = Taken(tuple(events), claimed)

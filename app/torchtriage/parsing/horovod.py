@@ -1,4 +1,4 @@
-"""Horovod's own lines: which ranks the coordinator still waits for, and that a rank lost the others."""
+"""Reads Horovod's own lines: which ranks the coordinator still waits for, and that a rank lost the others."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ STALLED = "waiting for remainder of ranks for more than"
 # Below it `Missing ranks:` and `1: [allreduce.conv.weight, …]`; before 0.20 `allreduce.conv.weight [missing ranks: 1, 3]`.
 _OF_TENSOR = lazy_regex(r"\[missing ranks: ?([\d, ]+)\]")
 _LISTED = lazy_regex(r"^(\d{1,6}): \[")
-_SHUT_DOWN = "Horovod has been shut down. This was caused by an exception on one of the ranks"  # of others
+_SHUT_DOWN = "Horovod has been shut down. This was caused by an exception on one of the ranks"  # raised by another rank
 
 
 class Horovod(Extractor):
-    """One event for each stall. Ranks that others wait for are shared as `missing`, those that waited as `timed_out`."""
+    """Reports one event for each stall. Ranks that others wait for are shared as `missing`, and those that waited as
+    `timed_out`."""
 
     name: ClassVar = "horovod"
     words: ClassVar = (STALLED, "issing ranks:", _SHUT_DOWN)
@@ -29,7 +30,7 @@ class Horovod(Extractor):
     def __init__(self, shared: SharedState | None = None) -> None:
         self._shared = shared or SharedState()
         self._finished: list[Event] = []
-        self._listing: set[str] = set()  # streams in which the missing ranks are told, one a line
+        self._listing: set[str] = set()  # streams that list the missing ranks, one on each line
         self._stalled: Event | None = None
 
     @classmethod
@@ -42,7 +43,7 @@ class Horovod(Extractor):
             self._lacks(line, listed[1])
             return taken(False, self._finished)
         self._listing.discard(line.stream)
-        if STALLED in text:  # The coordinator's line tells nothing of its own rank.
+        if STALLED in text:  # The coordinator's line does not show its own rank.
             self._stalled = replace(
                 Event.at(line, text, EventSource.COLLECTIVE), rank=None, local_rank=None, fatal=False
             )
@@ -56,11 +57,11 @@ class Horovod(Extractor):
         return taken(False, self._finished)
 
     def continues(self, stream: str) -> bool:
-        """-> whether the next line of a stream may name a rank that is missing."""
+        """Returns whether the next line of a stream may name a missing rank."""
         return stream in self._listing
 
     def _lacks(self, line: Line, ranks: str) -> None:
-        """A tensor waits for these ranks: the stall goes on up to this line."""
+        """Adds ranks that a tensor waits for. The stall continues at least to this line."""
         self._shared.missing.update(int(rank) for rank in re.findall(r"\d{1,6}", ranks))
         if self._stalled is not None:
             self._finished.append(replace(self._stalled, lines=(line,)))

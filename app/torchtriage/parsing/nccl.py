@@ -1,4 +1,4 @@
-"""NCCL's own lines: what it warned of, on which host, and the rank of who wrote it, where a communicator was printed."""
+"""Reads NCCL's own lines: its warnings, their hosts, and the rank of the writer if a communicator was printed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _JOINED = lazy_regex(r"([\w.-]+):(\d+):\d+ \[\d+\] NCCL INFO .{0,60}\bcomm 0x\w+
 
 
 def warning_of(text: str) -> str | None:
-    """-> what NCCL warned of, without what it prints before its own words; None of a line that is no warning."""
+    """Returns the text of an NCCL warning without the prefix that NCCL prints, or None if the line is not a warning."""
     warned = _WARNED.match(text)
     return text[warned.end() :].strip() or None if warned else None
 
 
 class Nccl(Extractor):
-    """One event for each warning. Keeps which process has which rank in the communicators of each size."""
+    """Reports one event for each warning. Remembers the rank of each process in the communicators of each size."""
 
     name: ClassVar = "nccl"
     words: ClassVar = ("NCCL WARN", " nranks ", " nRanks ")
@@ -45,11 +45,11 @@ class Nccl(Extractor):
         return NOTHING
 
     def rank_of(self, text: str, world_size: int | None) -> int | None:
-        """-> the rank of the process that wrote a warning, by the communicator of all ranks; None where the log does
-        not report it, or of smaller ones too and not how many ranks there are."""
+        """Returns the rank of the process that wrote a warning, taken from the communicator of all ranks. Returns None
+        if the log does not show this communicator, or if it shows smaller ones too but not how many ranks there are."""
         size = world_size if world_size is not None or len(self._members) != 1 else next(iter(self._members))
         members = self._members.get(size) if size is not None else None
         warned = _WARNED.match(text) if members else None
         if members is None or warned is None or len(members) > (size or 0):
-            return None  # Several of one size are groups of a part of the ranks.
+            return None  # Several communicators of the same size are groups of only some ranks.
         return members.get((warned[1], warned[2]))

@@ -1,4 +1,5 @@
-"""How processes ended, outside Python: C++ terminate, faulthandler's dump, the shell's and spawn's words."""
+"""Reads how processes ended outside Python: C++ terminate, faulthandler's dump, and messages of the shell and of
+spawn."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.extractor import Extractor, Taken, taken
 
 _TERMINATE = lazy_regex(r"terminate called (?:after throwing an instance of '([^']+)'|recursively|without an active)")
-# clang's: libc++abi: terminating due to uncaught exception of type std::runtime_error: no such stage
+# clang's form: libc++abi: terminating due to uncaught exception of type std::runtime_error: no such stage
 _LIBCXX = lazy_regex(r"libc\+\+abi(?:\.dylib)?: terminat.{1,40} exception of type ([^\n]{1,200}?)(?:: (.*))?$")
-_SAME_LINE = lazy_regex(r"what\(\):\s*(.+)")  # pasted without its line feeds
+_SAME_LINE = lazy_regex(r"what\(\):\s*(.+)")  # pasted without line breaks
 _WHAT = lazy_regex(r"^\s*what\(\):\s*(.*)")
 # subprocess.CalledProcessError: … died with <Signals.SIGKILL: 9>. / process 0 terminated with signal SIGKILL
 _DIED = lazy_regex(r"died with <Signals\.(SIG\w+): \d+>|[Pp]rocess (\d{1,6}) terminated with signal (SIG\w+)")
@@ -28,14 +29,15 @@ _SPAWN_CODE = lazy_regex(
 _CONTAINER = lazy_regex(r"^Container rank (\d{1,6}) status failed cmd \[.{0,2000}\] code (-?[1-9]\d{0,2}) log ")
 # jsrun: ERROR:  One or more process (first noticed rank 17) terminated with signal 9
 _NOTICED = lazy_regex(r"first noticed rank (\d{1,6})\) terminated with signal (\d{1,2})\b")
-# Its older form: ABORT!!! Out of all 4 trainers, the trainer process with rank=[3] was aborted. Please check its log.
+# An older form: ABORT!!! Out of all 4 trainers, the trainer process with rank=[3] was aborted. Please check its log.
 _ABORTED = lazy_regex(r"the trainer process with rank=\[(\d{1,6})\] was aborted")
-# A parent that tells Python's own status of a child: `Exit code: -9`. What it stopped itself is no failure.
+# A parent that prints the status of a child in Python's form: `Exit code: -9`. A process that it stopped itself is no
+# failure.
 _STATUS = lazy_regex(r"\b[Ee]xit(?:ed with)?(?: exit| return| status)? ?code:? ?-(\d{1,2})\b")
 _STOPPED = frozenset({2, 15})
 # docker compose: `worker-3 exited with code 137` · AzureML: `exited with status code 139` · Determined: `failed with
 # non-zero exit code: 137` · Vertex: `exited with a non-zero status of 137` · SageMaker: `AlgorithmError: Exit Code: 139`
-# mpirun, horovodrun, a line below the name: `Exit code: 137`
+# mpirun and horovodrun, one line below the process name: `Exit code: 137`
 # systemd: `Main process exited, code=killed, status=9/KILL`
 _LEFT = lazy_regex(
     r"(?:\b(?:exited|failed|completed) with (?:a )?(?:non-?zero )?(?:(?:exit|return|status) ?)*(?:code|status)(?: of)?|AlgorithmError: Exit Code|^\s{0,2}Exit code)"
@@ -50,20 +52,20 @@ _BY_SIGNAL = lazy_regex(
     r"|\bvia signal \[(SIG[A-Z]+)\]|^\s*Signal: (\d{1,2}) \([A-Z]{3,6}\)"
     r"|\bAbnormal termination \(signal (\d{1,2})\)|^ *\d+(?:_\d+)?(?:\.\w+|\+\d+\.?\w*)? .{1,120} FAILED +0:(\d{1,2}) *$"
 )
-# Who left first, a line above or below its `Exit code: 1`. mpirun: `Process name: [[29973,1],3]`, prterun: `Process name:
-# [prterun-gpu-1-4711@1,3]`, horovodrun: `Process name: 3`, its elastic driver, with host and local rank: `Process name: gpu-1[3]`.
+# The process that exited first, next to its `Exit code: 1`. mpirun: `Process name: [[29973,1],3]`,
+# prterun: `Process name: [prterun-gpu-1-4711@1,3]`, horovodrun: `Process name: 3`, its elastic driver, with host and local rank: `Process name: gpu-1[3]`.
 _NAMED = lazy_regex(
     r"(?:^\s{0,8}|\|\| )Process name: {1,4}(?:(?:\[\[?[\w.@,-]{1,200}[,\]]{1,2})?(?P<rank>\d{1,6})\]?|(?P<host>[\w.-]{1,200})\[(?P<local>\d{1,3})\])\s*$"
 )
 _ITS_STATUS = lazy_regex(r"(?:^\s{0,8}|\|\| )Exit code: {1,4}([1-9]\d{0,2})\s*$")
-# The old launcher's last words name the command of its last worker, whichever of them failed.
+# The last message of the old launcher names the command of its last worker, even if another worker failed.
 _LAST_WORKER = lazy_regex(r"CalledProcessError: Command .{0,400}--local[_-]rank=(\d{1,3})\b")
 _NAMES = {int(signal): signal.name for signal in Signals}
-_OPEN_FOR = 4  # lines in which what() must follow terminate
+_OPEN_FOR = 4  # lines; what() must follow terminate within them
 
 
 class ProcessExits(Extractor):
-    """One event for each C++ exception that nobody caught and for each exit status or signal, in the canonical form."""
+    """Reports one event for each uncaught C++ exception and for each exit status or signal, in a fixed form of text."""
 
     name: ClassVar = "process exits"
     words: ClassVar = ("terminate called", "died with <Signals.", "terminated with", "exit with status", "crashed with exit",
@@ -77,10 +79,10 @@ class ProcessExits(Extractor):
 
     def __init__(self) -> None:
         self._terminated: dict[str, Line] = {}
-        # The last line with a process's name or status, and which of the two it held.
+        # The last line with a process's name or status, and which of the two it contained.
         self._left_first: tuple[Line, re.Match[str] | None, re.Match[str] | None] | None = None
         self._finished: list[Event] = []
-        self.workers: int | None = None  # of one host, where a launcher tells
+        self.workers: int | None = None  # on one host, if a launcher gives it
 
     def feed(self, line: Line, above: str = "") -> Taken:
         return taken(self._read(line), self._finished)
@@ -111,7 +113,8 @@ class ProcessExits(Extractor):
         return False
 
     def _left_as_first(self, line: Line, text: str) -> bool:
-        """-> whether an event was made of a line and of the one before it: one names a process, the other its status."""
+        """Returns whether this line and the line before it made an event together: one names a process, the other its
+        status."""
         name, status = _NAMED.search(text), _ITS_STATUS.search(text)
         before, self._left_first = self._left_first, (line, name, status)
         if before is None or line.position.lines_below(before[0].position) > 1:
@@ -128,7 +131,7 @@ class ProcessExits(Extractor):
         return True
 
     def _exit_status(self, line: Line, text: str) -> None:
-        """How a process ended, in the words of who waited for it."""
+        """Adds the exit status of a process as the program that waited for it printed it."""
         if " with " in text and (died := _DIED.search(text)):
             self._signal(line, died[1] or died[3], int(died[2]) if died[2] else None)
         if "noticed rank" in text and (noticed := _NOTICED.search(text)):
@@ -145,7 +148,8 @@ class ProcessExits(Extractor):
             self._status(line, int(left[2] or int(left[1]) - 128))
 
     def _by_signal(self, line: Line, text: str) -> None:
-        """A signal that who waited for a process names or numbers, apart from any exit code; clang's word of an exception."""
+        """Adds a signal that a waiting program printed by name or number, separate from an exit code; or clang's
+        message about an exception."""
         if thrown := _LIBCXX.search(text):
             told_of = f"terminate called: {thrown[1]}: {thrown[2] or ''}"
             self._finished.append(Event.at(line, told_of, EventSource.PROCESS_EXIT))
@@ -161,7 +165,7 @@ class ProcessExits(Extractor):
         return stream in self._terminated
 
     def close(self) -> tuple[Event, ...]:
-        """-> the C++ exceptions whose what() the log lacks."""
+        """Returns the C++ exceptions whose what() is not in the log."""
         for line in list(self._terminated.values()):
             self._cpp(line, None, "")
         return taken(False, self._finished).events
@@ -186,7 +190,7 @@ class ProcessExits(Extractor):
             self._signal(line, _NAMES[number], None)
 
     def _left(self, line: Line, code: int, rank: int) -> None:
-        """A process that left with a status of Python's form: minus the signal's number."""
+        """Adds a process that ended with a status in Python's form: minus the number of the signal."""
         name = f" {_NAMES[-code]}" if -code in _NAMES else ""
         self._exited(line, f"{code}{name}", code, rank)
 

@@ -1,7 +1,7 @@
-"""All extractors, in the order in which they read a line.
+"""Lists all extractors, in the order in which they read a line.
 
-A new one is a class in a file of its own and one line here; the prefilter, the scan of blocks and the reading of runs
-take its words, anchors and bit from this tuple.
+To add one, write a class in its own file and add one line here. The prefilter, the scan of blocks and the reader of
+runs take the words, anchors and bits of the extractors from this tuple.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torchtriage.parsing.tracebacks import Tracebacks
 
 Kinds = tuple[type[Extractor], ...]
 
-# torchelastic's report comes first: it says to which attempt a line belongs, and which tracebacks are quoted in it.
+# torchelastic's report comes first: it says which attempt a line belongs to, and which tracebacks it quotes.
 EXTRACTORS: Kinds = (
     TorchElastic,
     Tracebacks,

@@ -1,4 +1,4 @@
-"""Puts back the frames that the reader left out: those of a traceback that are equal to an earlier one's."""
+"""Restores the frames that the reader left out because an earlier traceback has the same ones."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from itertools import pairwise
 from torchtriage.domain.event import Frame
 from torchtriage.domain.line import START, Line, Position
 
-Frames = tuple[list[Frame], list[Line]]  # and the innermost one's own lines
+Frames = tuple[list[Frame], list[Line]]  # and the lines of the innermost frame
 
 
 @dataclass(slots=True)
 class RepeatedFrames:
-    """The frames that were read, by how many lines of a file stood between a traceback's head and its exception.
+    """The frames that were read, by the number of lines between the head of a traceback and its exception.
 
-    The reader (app/torchtriage/reading/traceback_dedup.py) leaves frames out where it has read equal ones of the same file. Of how many lines
-    they were is all that is left of them; where frames that differ had as many, it is not known which ones they were.
+    The reader (app/torchtriage/reading/traceback_dedup.py) leaves frames out if it has read equal ones in the same
+    file. Only the number of their lines is then known. If different frames had the same number of lines, it is not
+    known which of them were left out.
     """
 
     _read: dict[tuple[str | None, float], tuple[Line, list[Frame], list[Line]] | None] = field(default_factory=dict)
-    _last: Position = START  # of the last line that was kept
-    _gaps: frozenset[Position] = frozenset()  # of lines behind which lines are missing
+    _last: Position = START  # the last line that was kept
+    _gaps: frozenset[Position] = frozenset()  # lines after which lines are missing
 
     def expect(self, lines: Sequence[Line]) -> None:
-        """Takes the next kept lines, before the traceback that they go on with."""
+        """Takes the next kept lines, before the traceback that they continue."""
         last = lines[-1].position
         self._gaps = frozenset()
         if last.lines_below(self._last) > len(lines):
             positions = [self._last, *(line.position for line in lines)]
-            # `lines_below` written out, as it is asked of each line.
+            # This is `lines_below`, written out because it is computed for each line.
             self._gaps = frozenset(
                 above
                 for above, below in pairwise(positions)
@@ -39,8 +40,8 @@ class RepeatedFrames:
         self._last = last
 
     def between(self, head: Line, line: Line, frames: list[Frame], place: list[Line]) -> Frames:
-        """-> the frames between the head of a traceback and the line of its exception: those that were read, else those
-        that were left out, as lines of this traceback."""
+        """Returns the frames between the head of a traceback and the line of its exception. If these were left out,
+        returns the equal frames of an earlier traceback as if they were lines of this one."""
         key = (head.file, line.position.lines_below(head.position))
         if frames:
             known = self._read.setdefault(key, (head, frames, place))
@@ -55,7 +56,8 @@ class RepeatedFrames:
 
 
 def _moved(line: Line, first: Line, head: Line) -> Line:
-    """-> a line below the head `first`, as it is below the head of an equal traceback, behind that one's label."""
+    """Returns a line below the head `first`, moved to the same place below another traceback's `head` and with that
+    one's prefix."""
     label = head.raw.removesuffix(head.text)
     return head._replace(
         number=head.number + line.number - first.number,

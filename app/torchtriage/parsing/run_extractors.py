@@ -1,4 +1,4 @@
-"""The extractors of one run: lines in, each to the extractors that it is for; events out."""
+"""Runs the extractors on the lines of one run. Each line goes to the extractors that need it; they return events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ E = TypeVar("E", bound=Extractor)
 
 
 class Fed(NamedTuple):
-    """A line that was read: with its attempt, whether an extractor claims it, and the events that it completes."""
+    """A line that was read: the line with its attempt, whether an extractor claims it, and the events that it
+    completes."""
 
     line: Line
     claimed: bool
@@ -31,8 +32,12 @@ class Fed(NamedTuple):
 
 @dataclass(slots=True)
 class RunExtractors:
-    """Bits, in the order of `kinds`, say which extractors a line is for. `open`: the streams in which text goes
-    on, each with the bits of the extractors that read it. The named ones keep more than events, for later steps."""
+    """The extractors of one run.
+
+    A set of extractors is written as bits, in the order of `kinds`. `open` are the streams with unfinished text, each
+    with the bits of the extractors that read it. The extractors with a name of their own keep more than events, for
+    later steps.
+    """
 
     shared: SharedState = field(default_factory=SharedState)
     kinds: Kinds = EXTRACTORS
@@ -55,22 +60,22 @@ class RunExtractors:
         self.processes, self.slurm = self._of(ProcessExits), self._of(Slurm)
 
     def expect(self, lines: Sequence[Line]) -> None:
-        """Takes note of the next kept lines of a file, before any of them is fed."""
+        """Takes the next kept lines of a file, before any of them is fed."""
         for _, extractor in self._all:
             extractor.expect(lines)
 
     def wanted(self, line: Line, begins: int) -> int:
-        """-> the bits of the extractors that a line is for; those in `begins` may begin to read here."""
+        """Returns the bits of the extractors that need a line. Those in `begins` may begin to read here."""
         return begins | self.open.get(line.stream, 0)
 
     def with_attempt(self, line: Line) -> Line:
-        """-> the line with its attempt."""
+        """Returns the line with its attempt."""
         return self.elastic.with_attempt(line)
 
     def feed(self, line: Line, above: str, wanted: int) -> Fed:
-        """Gives a line to the extractors with the `wanted` bits; `above` is the text of the kept line above it."""
+        """Gives a line to the extractors with the `wanted` bits. `above` is the text of the kept line above it."""
         claimed, still_open = False, 0
-        events: list[Event] = []  # `list[Event]()` takes ten times as long, which each kept line would pay
+        events: list[Event] = []  # `list[Event]()` takes ten times as long, for each kept line
         if not wanted & self._of_elastic:
             line = self.with_attempt(line)
         for bit, extractor in self._chosen(wanted):
@@ -90,8 +95,9 @@ class RunExtractors:
         return Fed(line, claimed, events)
 
     def read_ahead(self, lines: Sequence[Line], begins: Iterable[int], at: int) -> int:
-        """-> how many lines, from number `at` on, the one extractor read at once that has text open in their stream, as
-        there are many of them and no other extractor wants them. `begins` has the bits of each line from there on."""
+        """Returns how many lines, beginning with index `at`, one extractor read at once. This needs an extractor with
+        unfinished text in their stream and many lines that no other extractor needs. `begins` has the bits of each line
+        from there on."""
         stream = lines[at].stream
         bits = self.open.get(stream, 0)
         chosen = self._chosen(bits) if bits else []
@@ -100,7 +106,7 @@ class RunExtractors:
         return chosen[0][1].read_ahead(stream, _of_one_writer(lines, begins, at, bits))
 
     def close(self) -> Iterator[Event]:
-        """Ends what is still open, and yields the events that this completes."""
+        """Closes what is unfinished, and yields the events that this completes."""
         for _, extractor in self._all:
             yield from extractor.close()
 
@@ -108,7 +114,7 @@ class RunExtractors:
         return cast(E, self._all[self.kinds.index(kind)][1])
 
     def _chosen(self, wanted: int) -> list[tuple[int, Extractor]]:
-        """-> the extractors with these bits, in their order."""
+        """Returns the extractors with these bits, in their order."""
         chosen = self._by_bits.get(wanted)
         if chosen is None:
             chosen = self._by_bits[wanted] = [(bit, extractor) for bit, extractor in self._all if wanted & bit]
@@ -116,7 +122,7 @@ class RunExtractors:
 
 
 def _of_one_writer(lines: Sequence[Line], begins: Iterable[int], at: int, bits: int) -> Iterator[Line]:
-    """Yields the lines, from number `at` on, that their writer goes on with and that no other extractor wants."""
+    """Yields the lines, beginning with index `at`, that the same writer continues and no other extractor needs."""
     stream = lines[at].stream
     for line, wanted in zip(islice(lines, at, None), begins, strict=False):
         if line.stream != stream or line.host is not None or wanted & ~bits:

@@ -1,4 +1,4 @@
-"""Slurm's own lines in a job's log: which host and which task they speak of."""
+"""Reads Slurm's own lines in a job's log: which host and which task they are about."""
 
 from __future__ import annotations
 
@@ -19,37 +19,38 @@ _STEPD = lazy_regex(
     r"\b(?:slurmstepd|slurmd|srun|salloc|sbatch)(?:-([\w.-]+))?: (?:error: |Job |job |Prolog )"
     r"|^(?:\[[\d.T:-]+\] ){0,2}error: \*\*\* (?:JOB|STEP) "  # in slurmd's own log
 )
-# A daemon's last words, in its log file, where no line says whose it is: [2026-05-01T09:00:00.500] fatal: CLUSTER NAME
+# A daemon's last message in its log file, without the daemon's name: [2026-05-01T09:00:00.500] fatal: CLUSTER NAME
 # MISMATCH. And in the journal: May 01 09:00:00 head-1 slurmctld[2210]: fatal: CLUSTER NAME MISMATCH.
 _DAEMON = lazy_regex(
     r"(?:^|\s)(?:\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\]|(?:slurm(?:ctld|d|dbd|restd)|sackd)(?:\[\d{1,9}\])?:) (fatal: .+)"
 )
-# What stands before Slurm's word in a line: a progress bar, or a command, that had not ended it.
+# What can precede Slurm's message in a line: a progress bar or a command that did not end its line.
 _BAR = lazy_regex(r'^.*[\])"](?=(?:slurmstepd|srun): )')
 _ON = lazy_regex(r" ON ([\w.\[\],-]+?) (?:CANCELLED|FAILED)(?: AT ([\dT:-]+))?")
 # Node failure on gpu-7 · Task launch for StepId=31.0 failed on node gpu-7: … · pmixp_p2p_send: gpu-7 [0]: pmixp_utils.c:469
 _NODE = lazy_regex(rf"(?:[Nn]ode failure on|Prolog failure on node|failed on node|pmixp_\w+:) ({LIST})(?=[\s:,.]|$)")
-# What could not be started: slurmstepd says no host, and leaves with the error's number, which srun then tells.
+# A program that could not be started: slurmstepd names no host, and exits with the number of the error, which srun then
+# prints.
 _NOT_STARTED = lazy_regex(r"\bexecve\(\): (\S+): ")
-# bash-4.4$ exit: the status of a shell that somebody leaves is that of its last command, and ends nothing.
+# bash-4.4$ exit: a shell that a user leaves exits with the status of its last command. This does not end a job.
 _LEFT_SHELL = lazy_regex(r"(?:^|[$#>%] ?\**)(?:exit|logout)\**$")
-_LEFT_WITH = lazy_regex(r"Exited with exit code (?:2|8|13)\b")  # no such file, no program, not allowed
-# Printed in good runs as well.
+_LEFT_WITH = lazy_regex(r"Exited with exit code (?:2|8|13)\b")  # no such file, not a program, not allowed
+# Successful runs print this too.
 _NOISE = lazy_regex(
     r"_is_a_lwp|STEPD TERMINATED|Unable to get current|Force Terminated|First task exited|Job step aborted"
     r"|[Jj]ob \d+ (?:queued and waiting|has been allocated|step creat)"
-    # What slurmstepd makes do without: the folder that was asked for, a folder for TMPDIR, its accounting of the GPUs.
+    # What slurmstepd can do without: the folder that was asked for, a folder for TMPDIR, its accounting of the GPUs.
     r"|couldn't chdir to .*: going to /tmp instead|\bTMPDIR \[|Setting TMPDIR to /tmp|NVML: Failed to get |acct_gather_\w+:"
     r"|_set_limit: +RLIMIT_|Can't propagate RLIMIT_"
-    # What srun says to anyone who knocks at its port and speaks another tongue, a scanner for one.
+    # What srun prints if another program, such as a port scanner, connects to its port.
     r"|unpack_header: protocol_version|destroy_forward: no init"
     r"|(?:slurm_unpack_received_msg|wrap_on_data): \[[^\]]*\] .*Incompatible versions"
 )
 
 
 class Slurm(Extractor):
-    """One event for each of Slurm's lines that reports a failure. Task launches that failed are held back until srun
-    reports which task."""
+    """Reports one event for each of Slurm's lines about a failure. Failed task launches are held back until srun names
+    the task."""
 
     name: ClassVar = "slurm"
     words: ClassVar = ("slurm", "srun", "salloc", "sbatch", "error: *** ", "fatal: ")
@@ -57,12 +58,12 @@ class Slurm(Extractor):
     anchors: ClassVar = (r"\b(slurmstepd|srun|slurmd)(: |\[)", r"slurmstepd: error")
 
     def __init__(self, launch_commands: tuple[str, ...] = ()) -> None:
-        """`launch_commands`: a task that starts one of these is a host, not a rank."""
+        """`launch_commands`: a task that starts one of these commands is a host, not a rank."""
         self._launch_commands = launch_commands
         self._finished: list[Event] = []
-        self.left: set[Position] = set()  # of the lines that tell of a shell's end, or of what srun ended itself
-        self._failed = False  # whether srun told of a task that did
-        self._held: list[Event] = []  # of what could not be started, until srun says where
+        self.left: set[Position] = set()  # lines about the end of a shell, or about what srun ended itself
+        self._failed = False  # whether srun reported a task that did
+        self._held: list[Event] = []  # programs that could not be started, until srun names the task
 
     @classmethod
     def for_run(cls, shared: SharedState) -> Self:
@@ -101,8 +102,8 @@ class Slurm(Extractor):
         return taken(True, self._finished)
 
     def _left(self, text: str, above: str) -> bool:
-        """-> whether the line tells that somebody left a shell that Slurm had started, or gave an allocation back, or
-        that srun ended a task because another one had failed."""
+        """Returns whether the line says that a user left a shell that Slurm had started, that a user released an
+        allocation, or that srun ended a task because another one had failed."""
         if text.endswith("has been revoked."):
             return above.startswith("salloc") and "Relinquishing job allocation" in above
         if ": Exited with exit code" in text and _LEFT_SHELL.search(above):
@@ -114,7 +115,7 @@ class Slurm(Extractor):
         return False
 
     def _release(self, left: Event) -> None:
-        """Places what one task alone could not start where the task left."""
+        """Gives a launch that failed in only one task the place of the task that exited."""
         if len(self._held) == 1:
             held = self._held[0]
             told = _NOT_STARTED.search(held.text)
@@ -123,6 +124,6 @@ class Slurm(Extractor):
         self._finished += self.close()
 
     def close(self) -> list[Event]:
-        """-> the failed launches that were held back, where their own lines place them."""
+        """Returns the failed launches that were held back, with the place that their own lines name."""
         held, self._held = self._held, []
         return held

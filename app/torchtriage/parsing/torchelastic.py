@@ -1,4 +1,5 @@
-"""torchelastic: the agent's lines about ended workers, and the report (table) it prints when it gives up."""
+"""Reads torchelastic's output: the agent's lines about ended workers, and the report (a table) that it prints when it
+gives up."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _FIRST = lazy_regex(r"^Root Cause(?: \(first observed failure\))?:")
 _OTHERS = lazy_regex(r"^(?:Other )?Failures:")
 _INITIALS = ("R", "O", "F")  # of the lines above
 _ITEM = lazy_regex(r"^\[\d+\]:\s*$")
-# An item that a log's viewer wrote into one line.
+# An item that a log viewer joined into one line.
 _IN_ONE = lazy_regex(r"^\[\d+\]: +time +: ?\S+ +host +: ?\S+ +rank +: ")
 _FIELDS_IN_ONE = lazy_regex(
     r"(time|host|rank|exitcode|error_file) +: ?(.*?)(?= +(?:host|rank|exitcode|error_file|traceback) +: |$)"
@@ -35,20 +36,20 @@ _CODE = lazy_regex(r"(-?[1-9]\d{0,9}) \(pid: (\d+)\)")
 
 @dataclass(slots=True)
 class _Report:
-    """A report as far as it was read: the fields of its last item, and the events of those before."""
+    """A report that is being read: the fields of its last item, and the events of the items before it."""
 
     first: bool = False
     fields: dict[str, tuple[str, Line]] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
 
     def rank(self) -> int | None:
-        """-> the rank of the item that is being read."""
+        """Returns the rank of the item that is being read."""
         found = _RANK.match(self.fields["rank"][0]) if "rank" in self.fields else None
         return int(found[1]) if found else None
 
 
 def exit_text(code: int, rank: int | None) -> str:
-    """-> the canonical form in which signs look for how a process ended: `exitcode -9 SIGKILL rank 3`."""
+    """Returns how a process ended in the form that signs search: `exitcode -9 SIGKILL rank 3`."""
     try:
         name = f" {Signals(-code).name}" if code < 0 else f" {Signals(code - 128).name}" if 128 < code < 160 else ""
     except ValueError:
@@ -57,8 +58,8 @@ def exit_text(code: int, rank: int | None) -> str:
 
 
 class TorchElastic(Extractor):
-    """One event for each worker that an agent's line or a report names. `attempt` counts the attempts that ended,
-    `given_up` the reports seen."""
+    """Reports one event for each worker that an agent's line or a report names. `attempt` counts the attempts that
+    ended, `given_up` counts the reports."""
 
     name: ClassVar = "torchelastic"
     words: ClassVar = ("failed (exitcode", "Root Cause", "Failures:", " (local_rank: ")
@@ -71,7 +72,7 @@ class TorchElastic(Extractor):
     def __init__(self) -> None:
         self._reports: dict[str, _Report] = {}
         self._ended: dict[str, int] = {}  # attempts of each agent
-        self._ended_at: dict[tuple[str | None, str | None], int] = {}  # and of those in each file and on each host
+        self._ended_at: dict[tuple[str | None, str | None], int] = {}  # the same by file and host
         self._finished: list[Event] = []
         self.attempt = 0
         self.given_up = 0
@@ -99,16 +100,17 @@ class TorchElastic(Extractor):
         return stream in self._reports
 
     def with_attempt(self, line: Line) -> Line:
-        """-> the line with its attempt; with its rank too, where it belongs to a worker's traceback inside a report."""
+        """Returns the line with its attempt. If it belongs to a worker's traceback inside a report, it gets this
+        worker's rank too."""
         report = self._reports.get(line.stream)
         if report is None and (line.attempt or not self.attempt):
-            return line  # as nearly all
+            return line  # true for nearly all lines
         attempt = line.attempt or ((self._ended_before(line) or 0) if report is None else self._last(line))
         rank = report.rank() if report is not None and line.rank is None else line.rank
         return line if (attempt, rank) == (line.attempt, line.rank) else line._replace(attempt=attempt, rank=rank)
 
     def close(self) -> tuple[Event, ...]:
-        """-> the events of reports that the log cuts off."""
+        """Returns the events of reports that are cut off at the end of the log."""
         for stream, report in list(self._reports.items()):
             self._end(stream, report)
         return taken(False, self._finished).events
@@ -143,34 +145,34 @@ class TorchElastic(Extractor):
         elif "msg" in report.fields and (told := _MESSAGE.match(text)):
             report.events.append(self._from_error_file(line, report.rank(), told[1], told[2]))
         elif "traceback" in report.fields and text.startswith("  "):
-            return False  # The worker's own traceback stands inside the report; its extractor reads it.
+            return False  # The report contains the worker's own traceback; the traceback extractor reads it.
         elif _RULE.match(text) or not _FILLING.match(text):
             self._end(line.stream, report)
             return bool(_RULE.match(text))
         return True
 
     def _from_error_file(self, line: Line, rank: int | None, kind: str, message: str) -> Event:
-        """-> the exception that a worker left in its error file, which torch 1.9 prints as JSON."""
+        """Returns the exception that a worker wrote to its error file. torch 1.9 prints it as JSON."""
         text = message.encode("latin-1", "backslashreplace").decode("unicode_escape", "replace")
         raised = Raised(kind, text.encode(errors="replace").decode(), (), (line,))
         event = Event.at(line, raised.text, EventSource.EXCEPTION_LINE, Where.EXCEPTION)
         return replace(event, rank=rank, attempt=self._last(line), chain=(raised,))
 
     def last_at(self, line: Line) -> int | None:
-        """-> the last attempt that an agent ended where the line was written; None where there is none."""
+        """Returns the last attempt that an agent ended in this line's file and host, or None."""
         ended = self._ended_before(line)
         return None if ended is None else ended - 1
 
     def _ended_before(self, line: Line) -> int | None:
-        """-> how many attempts agents ended in the line's file on its host, as far as both report one: each host has an
-        agent of its own. None where there is none."""
+        """Returns how many attempts the agents ended in the line's file on its host, or None if there are none. Each
+        host has its own agent, as far as the lines name a host."""
         own = self._ended_at.get((line.file, line.host)) or self._ended_at.get((line.file, None))
         if own is None and line.host is None:
             return max((ended for (file, _), ended in self._ended_at.items() if file == line.file), default=None)
         return own
 
     def _last(self, line: Line) -> int:
-        """-> the attempt of which a report's line speaks."""
+        """Returns the attempt that a report's line is about."""
         ended = self._ended_before(line)
         return max(self.attempt - 1, 0) if ended is None else ended - 1
 
