@@ -1,1 +1,1 @@
-"""Whether a failed job is started again: a verdict, earlier attempts and a policy in, a decision out."""
+"""Decides whether a failed job is started again, from a verdict, earlier attempts and a policy."""

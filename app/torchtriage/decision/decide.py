@@ -1,7 +1,7 @@
-"""The decision: a policy, an attempt and the attempts before it in, a Decision out. Pure; no clock, no settings.
+"""Computes the decision about an attempt from a policy and the earlier attempts. It reads no clock and no settings.
 
-The rules are asked in the order of RULES, and the first that has an answer decides. Only two of them stop a job, and
-both only where the cause is certain: to stop a job that would have gone on costs more than one more restart.
+The rules are applied in the order of RULES, and the first one that returns a decision is used. Only two rules stop a
+job, and both require a certain cause: stopping a job that would have continued costs more than one more restart.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from torchtriage.domain.verdict import FAILED, Reason
 
 
 def decide(policy: Policy, failure: Failure, history: Sequence[AttemptRecord] = ()) -> Decision:
-    """-> what to do about an attempt. `history` are the earlier attempts of the same job, as far as they are known, in
-    any order; those that are not earlier are left out."""
+    """Returns what to do about an attempt. `history` are the known earlier attempts of the same job, in any order;
+    records that are not earlier are ignored."""
     case = _Case(policy, failure, history)
     return next(found for rule in RULES if (found := rule(case)) is not None)
 
 
 class _Case:
-    """The attempt among the others: what the rules ask for."""
+    """The attempt and its history, with the values that the rules use."""
 
     def __init__(self, policy: Policy, failure: Failure, history: Sequence[AttemptRecord]) -> None:
         now = failure.record
@@ -40,13 +40,14 @@ class _Case:
 
     @cached_property
     def at_same_step(self) -> list[AttemptRecord]:
-        """The attempts that failed of this cause at this step, this one last."""
+        """The attempts that failed from this cause at this step, including this one as the last."""
         same = [one for one in self.earlier if one.same_cause(self.now) and one.step == self.now.step]
         return [*same, self.now] if self.now.step is not None else [self.now]
 
     @cached_property
     def _in_vain(self) -> list[AttemptRecord]:
-        """The earlier attempts after which the job got no further; where a step is not known, it did not."""
+        """The earlier attempts after which the job made no progress. If a step is not known, the attempt counts as
+        without progress."""
         attempts = [*self.earlier, self.now]
         furthest, found = -1, []
         for one, following in pairwise(attempts):
@@ -57,12 +58,13 @@ class _Case:
 
     @cached_property
     def in_vain_of_cause(self) -> int:
-        """How often this cause was in the way. What no entry names may be the same each time."""
+        """How often this cause prevented progress. If the failure is unexplained, every attempt without progress
+        counts."""
         return sum(not self.failure.explained or one.same_cause(self.now) for one in self._in_vain)
 
     @cached_property
     def retries(self) -> int:
-        """How often this cause may be retried without progress."""
+        """How often a job may be retried after this cause without progress."""
         if self.cause.retries is not None:
             return self.cause.retries
         if not self.failure.explained:
@@ -72,7 +74,8 @@ class _Case:
 
     @cached_property
     def budget(self) -> Budget:
-        """What is left before this decision. Attempts of which nothing is known count as attempts without progress."""
+        """The restarts that are left before this decision. An attempt about which nothing is known counts as one
+        without progress."""
         unknown = self.now.attempt - len(self.earlier)
         return Budget(
             job=max(0, self.policy.restarts - self.now.attempt),
@@ -82,8 +85,8 @@ class _Case:
 
     @cached_property
     def repeated_hosts(self) -> list[str]:
-        """The hosts on which attempts failed first too often. What has to be fixed in the job is no host's fault, and
-        on a single host everything fails."""
+        """The hosts on which too many attempts failed first. Causes that must be fixed in the job do not count against
+        a host, and a run on a single host does not either."""
         if self.failure.advice == "fix-first" or not self.failure.several_hosts:
             return []
         failed = [one for one in [*self.earlier, self.now] if one.outcome in FAILED and one.host]
@@ -120,14 +123,14 @@ def _left_to_people(case: _Case) -> Decision | None:
 
 
 def _fix_first(case: _Case) -> Decision | None:
-    """What will fail again until it is fixed."""
+    """Stops if the failure will repeat until it is fixed."""
     if case.failure.certain and case.failure.advice == "fix-first" and case.failure.retry == "no":
         return case.decided("stop", "fix-first")
     return None
 
 
 def _same_step(case: _Case) -> Decision | None:
-    """What came back at the same step, where neither its entry nor the hosts say that this is chance."""
+    """Stops if the failure came back at the same step, unless its entry or the hosts suggest that this is chance."""
     again, failure = case.at_same_step, case.failure
     if len(again) < case.policy.same_step or not failure.certain or failure.retry == "yes":
         return None
@@ -137,8 +140,8 @@ def _same_step(case: _Case) -> Decision | None:
 
 
 def _follows_the_job(attempts: Sequence[AttemptRecord]) -> bool:
-    """-> whether what may be transient shows that it is not: the same rank each time, and not on the same host. Logs
-    print a step now and then only, so that equal steps alone can be chance."""
+    """Returns whether a failure follows the job: the same rank each time, but not the same host. Logs print only some
+    steps, so equal steps alone can be chance."""
     ranks, hosts = {one.rank for one in attempts}, {one.host for one in attempts}
     return len(ranks) == 1 and None not in ranks and len(hosts) > 1 and None not in hosts
 
@@ -152,7 +155,8 @@ def _restarts_used(case: _Case) -> Decision | None:
 
 
 def _host_again(case: _Case) -> Decision | None:
-    """A host on which attempts fail first again and again. Another one is a new chance, whatever was tried before."""
+    """Leaves out a host on which attempts failed first again and again. A different host is a new chance, even after
+    other retries."""
     if case.now.host not in case.repeated_hosts:
         return None
     return _excluding(case, "host-again", case.repeated_hosts)
@@ -194,11 +198,11 @@ def _restart(case: _Case) -> Decision:
 
 
 RULES: tuple[Callable[[_Case], Decision | None], ...] = (
-    _not_failed,  # nothing is decided about what did not fail
+    _not_failed,  # nothing is decided if nothing failed
     _left_to_people,  # the policy says so
-    _fix_first,  # before budgets: a certain cause needs none
+    _fix_first,  # before budgets, because a certain cause needs none
     _same_step,
-    _restarts_used,  # nothing is restarted for ever
+    _restarts_used,  # limits the number of restarts
     _host_again,
     _retries_used,
     _host_at_fault,

@@ -1,4 +1,4 @@
-"""What a decision needs to know of an attempt: a verdict in, the few facts that the rules ask for out."""
+"""What a decision needs to know about an attempt, taken from its verdict."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ _MOST_EVIDENCE = 3
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An attempt that may have failed. `failed` is whether it is known that it did; `retry` and `advice` are the
-    verdict's action; `hosts` those that it says to leave out; `checkpoint` the newest that was written before.
-    `several_hosts`: the run was on more than one, so that the one that failed first says something."""
+    """An attempt that may have failed.
+
+    `failed` says whether the failure is known. `retry` and `advice` are the verdict's action; `hosts` are the hosts
+    that it says to leave out. `checkpoint` is the newest one written before the failure. `several_hosts` says that the
+    run used more than one host, so that it matters which one failed first.
+    """
 
     record: AttemptRecord
     failed: bool
@@ -37,8 +40,8 @@ class Failure:
 
 
 def failure_of(verdict: Verdict | None, attempt: int, failed: bool = False) -> Failure:
-    """-> what is known of an attempt; `failed`: whoever sent its log knows that it did. Without a verdict nothing is
-    known but that the attempt failed."""
+    """Returns what is known about an attempt. `failed` means that the sender of the log knows that it failed. Without a
+    verdict, nothing else is known."""
     if verdict is None:
         return Failure(AttemptRecord(attempt), failed=True)
     root, saved = verdict.root_cause, verdict.run.checkpoint
@@ -56,7 +59,7 @@ def failure_of(verdict: Verdict | None, attempt: int, failed: bool = False) -> F
 
 
 def record_of(verdict: Verdict, attempt: int) -> AttemptRecord:
-    """-> what is kept of an attempt for later decisions."""
+    """Returns the record of an attempt that is kept for later decisions."""
     root = verdict.root_cause
     return AttemptRecord(
         attempt,

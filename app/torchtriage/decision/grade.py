@@ -1,4 +1,4 @@
-"""How good a decision was: the attempt that it was about and the next one in, right, wrong or unknown out."""
+"""Grades a decision as right, wrong or unknown, by comparing its attempt with the next one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from torchtriage.domain.decision import AttemptRecord, Decision, Grade
 
 
 def grade(decision: Decision, following: AttemptRecord) -> Grade:
-    """-> what the next attempt of the job says of a decision, whoever made it and whether or not it was followed.
+    """Returns what the next attempt of the job shows about a decision. It does not matter who made the decision or
+    whether it was followed.
 
-    A restart was right where the next attempt got further, and wrong where it failed of the same cause without. To stop
-    or to wait was right where a restart would have been wrong, and the other way round. Another cause, without
-    progress, tells nothing; nor does an attempt on a host that was to be left out.
+    A restart was right if the next attempt made progress, and wrong if it failed from the same cause without progress.
+    Stopping or waiting was right if a restart would have been wrong, and wrong if it would have been right. Another
+    cause without progress shows nothing, nor does an attempt on a host that should have been left out.
     """
     if decision.action == "restart-excluding" and following.host in decision.hosts:
         return "unknown"

@@ -1,4 +1,4 @@
-"""The earlier attempts of a job as somebody gives them: JSON in, AttemptRecords out."""
+"""Reads the earlier attempts of a job from JSON."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from torchtriage.domain.decision import AttemptRecord
 from torchtriage.domain.host import host_name
 
-MOST = 1000  # attempts
+MOST = 1000  # attempts at most
 _Word = Annotated[str, Field(max_length=500)]
 _Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 class AttemptForm(BaseModel):
-    """One earlier attempt, as `attempt` of a decision has it. It failed where `outcome` does not say otherwise."""
+    """One earlier attempt, in the form of a decision's `attempt`. It counts as failed unless `outcome` says
+    otherwise."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -40,9 +41,10 @@ _history = TypeAdapter(History)
 
 
 def read_history(text: str) -> tuple[AttemptRecord, ...]:
-    """-> the attempts of a JSON list, or of lines with one JSON object each; of a decision its attempt counts.
+    """Returns the attempts in a JSON list, or in lines with one JSON object each. If an object is a decision, its
+    `attempt` is used.
 
-    Raises ValueError with a sentence.
+    Raises ValueError with a sentence for the user.
     """
     if not text.strip():
         return ()

@@ -1,4 +1,4 @@
-"""The policy: what a YAML file says about restarts, checked and merged over the default one."""
+"""Reads the policy: a YAML file about restarts, checked and merged over the default policy."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from torchtriage.errors import SettingError
 DEFAULT = Path(__file__).with_name("policy.yaml")
 _MOST_BYTES = 1 << 20
 _YES_NO = {True: "yes", False: "no"}
-_MOST = 100_000  # restarts, steps, hosts; a day in seconds is less
+_MOST = 100_000  # the largest number of restarts, steps or hosts; a day in seconds is less
 
 
 @dataclass(frozen=True, slots=True)
 class CauseRule:
-    """What differs for the entries that fit `pattern`; None where nothing does."""
+    """The settings for entries that match `pattern`. None means that the general setting applies."""
 
     pattern: str
     wait: bool = False
@@ -30,7 +30,8 @@ class CauseRule:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """See policy.yaml, which explains each. `retries` is by the verdict's `retry` (yes, once, no) and `unexplained`."""
+    """The settings of policy.yaml, which explains each of them. The keys of `retries` are the verdict's `retry` (yes,
+    once, no) and `unexplained`."""
 
     name: str
     restarts: int
@@ -43,15 +44,15 @@ class Policy:
     causes: tuple[CauseRule, ...]
 
     def cause(self, entry: str | None) -> CauseRule:
-        """-> what differs for this entry."""
+        """Returns the settings for this entry."""
         found = (rule for rule in self.causes if fnmatchcase(entry or "", rule.pattern))
         return next(found, CauseRule("*"))
 
 
 def load_policy(path: Path | None = None, setting: str = "--policy") -> Policy:
-    """-> the policy of a file, merged over the default one; the default one without a file.
+    """Returns the policy of a file, merged over the default policy, or the default policy if no file is given.
 
-    Raises SettingError, in one line that names `setting`, the file and what is wrong in it.
+    Raises SettingError with one line that names `setting`, the file and the mistake in it.
     """
     whole = _read(DEFAULT)
     if path is None:
@@ -63,7 +64,7 @@ def load_policy(path: Path | None = None, setting: str = "--policy") -> Policy:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Raises ValueError with a sentence."""
+    """Raises ValueError with a sentence for the user."""
     try:
         with path.open("rb") as file:
             text = file.read(_MOST_BYTES + 1)
@@ -82,13 +83,14 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(found, dict):
         raise ValueError("not a mapping of keys to values")
-    if isinstance(found.get("retries"), dict):  # YAML takes bare `yes` and `no` for truth values
+    if isinstance(found.get("retries"), dict):  # YAML reads a bare `yes` or `no` as true or false
         found["retries"] = {_YES_NO.get(key, key): value for key, value in found["retries"].items()}
     return found
 
 
 def _merged(default: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """-> the default with what the own file says in its place; of mappings key by key, the own keys first."""
+    """Returns the default with the values of the user's file. Mappings are merged by key, with the user's keys
+    first."""
     merged = dict(own)
     for name, value in default.items():
         given = own.get(name)
@@ -104,7 +106,7 @@ class _Form(BaseModel):
 
 
 def _no_truth(value: Any) -> Any:
-    """`true` is no number."""
+    """Rejects `true` and `false`, which Python would accept as numbers."""
     if isinstance(value, bool):
         raise ValueError("not a number")
     return value
@@ -144,7 +146,7 @@ class _PolicyForm(_Form):
 
 
 def _checked(content: dict[str, Any], name: str) -> Policy:
-    """Raises ValueError with a sentence."""
+    """Raises ValueError with a sentence for the user."""
     try:
         form = _PolicyForm.model_validate(content)
     except ValidationError as error:

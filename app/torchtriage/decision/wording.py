@@ -1,4 +1,4 @@
-"""A decision in words: a Decision in, its one sentence in English or Chinese and its JSON form out."""
+"""Puts a decision into words: one sentence in English or Chinese, and its JSON form."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ _REASONS: dict[str, tuple[str, str]] = {
         "{entry} 可能是暂时性的：再试一次。",
     ),
     "not-certain": (
-        "{entry} needs a fix but is not certain: one more attempt tells.",
+        "{entry} needs a fix but is not certain: one more attempt will show it.",
         "{entry} 需要修复，但原因尚不确定：再试一次即可判断。",
     ),
     "unexplained": (
-        "No entry names the cause: one more attempt tells whether it is transient.",
+        "No entry names the cause: one more attempt shows whether it is transient.",
         "知识库中没有条目能说明原因：再试一次即可判断是否为偶发。",
     ),
 }
@@ -86,7 +86,7 @@ _ACTIONS: dict[str, tuple[str, str]] = {
 
 
 def reason(decision: Decision, lang: Language) -> str:
-    """-> why, in one sentence."""
+    """Returns the reason in one sentence."""
     values = decision.because.values
     cause = values.get("entry") or _UNNAMED[lang == "zh"]
     count = int(values.get("count") or 0)
@@ -96,20 +96,20 @@ def reason(decision: Decision, lang: Language) -> str:
 
 
 def what(decision: Decision, lang: Language) -> str:
-    """-> the action in words, with the hosts or the checkpoint."""
+    """Returns the action in words, with the hosts or the checkpoint."""
     hosts = ", ".join(decision.hosts)
     return _ACTIONS[decision.action][lang == "zh"].format(hosts=hosts, checkpoint=decision.checkpoint)
 
 
 def decision_json(decision: Decision, lang: Language) -> dict[str, Any]:
-    """-> the form that outsiders rely on."""
+    """Returns the JSON form of a decision. It is a public format."""
     told = fields_form(decision)
-    del told["because"]  # `rule` and `reason` say it
+    del told["because"]  # `rule` and `reason` contain it
     return {"action": told.pop("action"), "reason": reason(decision, lang), **told}
 
 
 def record_json(record: DecisionRecord, lang: Language, base_url: str) -> dict[str, Any]:
-    """-> the form that outsiders rely on of a decision that is kept; `url` is the incident's page."""
+    """Returns the JSON form of a stored decision. It is a public format. `url` is the page of the incident."""
     told = {name: json_form(getattr(record, name)) for name in DecisionRecord.__slots__ if name != "decision"}
     url = f"{base_url}/incidents/{record.incident}"
     return {"id": told.pop("id"), "mode": told.pop("mode"), **decision_json(record.decision, lang), **told, "url": url}
