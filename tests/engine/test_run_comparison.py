@@ -106,3 +106,10 @@ def test_of_many_new_lines_the_nearest_to_the_failure_are_told(engine: Engine) -
 def test_the_settings_that_are_the_same_are_counted(engine: Engine) -> None:
     one = run_of(engine, "Namespace(lr=0.1, workers=8)", STEPS)
     assert compared(one, one) == RunComparison(same=2)
+
+
+def test_a_line_that_says_nothing_below_its_header_is_no_news(engine: Engine) -> None:
+    header = "W1121 07:19:07.576000 16364 torch/distributed/run.py:874]"
+    lines = [f"{header} ", f"{header} ****************", f"{header} Setting OMP_NUM_THREADS to 1"]
+    told = compared(run_of(engine, "hello", STEPS), run_of(engine, lines, STEPS, OUT_OF_MEMORY))
+    assert [new.line for new in told.new_lines] == [3]

@@ -24,7 +24,7 @@ WORDS = {
 NAMES = {
     "world_size": ("ranks", "rank 数"),
     "launcher": ("launcher", "启动器"),
-    "new_hosts": ("hosts that are new", "新增主机"),
+    "new_hosts": ("new hosts", "新增主机"),
     "seconds_per_step": ("seconds a step", "每步秒数"),
     "job_name": ("job name", "作业名"),
     "gpus": ("GPUs", "GPU 数"),

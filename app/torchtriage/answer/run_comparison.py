@@ -38,7 +38,8 @@ _FORMS = (_ASSIGNED, _KEYED, _DOTTED)
 _OWN_VALUE = lazy_regex(r"<(?:time|uuid|addr|hex|url)>|^\[?redacted|\*\*\*")
 _FRAME = lazy_regex(r'^\s*File "|Traceback \(|:\d+: \w*Warning: ')  # below which code stands
 _QUOTED_KEY = lazy_regex(rf"^\s*['\"]{_NAME}['\"]: ")
-_SAYS = lazy_regex(r"[A-Za-z]{3}")
+# Letters, below the header of a logger (`W1121 07:19:07.576000 16364 torch/distributed/run.py:874] `) if there is one
+_SAYS = lazy_regex(r"^(?:[WEIF]\d{4} [\d:.]+ +\d+ \S+:\d+\])?+.*?[A-Za-z]{3}")
 _SET = "set"  # the value of an option that has none
 
 
