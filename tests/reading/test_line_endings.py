@@ -1,6 +1,6 @@
 import pytest
 
-from tests.encoded_logs import decoded
+from tests.decoding import decoded
 from tests.logs import steps, traceback
 from torchtriage.reading.blocks import blocks
 from torchtriage.reading.unwrap import html_pages

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from tests.encoded_logs import decoded
+from tests.decoding import decoded
 from tests.logs import BANNER, agent, report, steps, traceback
 from torchtriage.reading.unwrap.interleaved_lines import BLANK_LINES
 from torchtriage.reading.unwrap.line_wrapping import cut_width, labelled_width, rejoin_cut, rejoin_words, wrap_width

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from tests.encoded_logs import decoded
+from tests.decoding import decoded
 from torchtriage.reading.unwrap.transport_encoding import BASE64, QUOTED_PRINTABLE, TEAMCITY, URL
 
 LOG = "".join(f"step {at} loss 0.5, naïve\n" for at in range(400)).encode()

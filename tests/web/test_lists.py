@@ -323,8 +323,9 @@ def test_a_retriage_previews_first_and_changes_when_confirmed(client: TestClient
     with service.database.transaction() as session:
         session.execute(update(IncidentRow).where(IncidentRow.number == int(made[0])).values(knowledge="older"))
     assert retriage_jobs.older == 1
-    assert "older knowledge base: 1." in (page := client.get("/retriage").text)
-    assert "Preview the changes" in page
+    asked = client.get("/retriage").text
+    assert "older knowledge base: 1." in asked
+    assert "Preview the changes" in asked
     assert "Re-run triage (1)" in client.get("/settings").text
     client.post("/retriage/all")
     retriage_jobs.wait()
