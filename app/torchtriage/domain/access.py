@@ -1,4 +1,4 @@
-"""Who may do what: callers, their scopes, the tokens that stand for them, and the audit log of what they changed."""
+"""Who may do what: callers, their scopes, their access tokens, and the audit log of their changes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks for something; `name` goes into the audit log. `token` is the id of the token that lets them in,
-    also where they logged in with it; None where there is none."""
+    """The person or program that sent a request. `name` is written to the audit log. `token` is the id of the token
+    that was used, also if it was used to log in, or None."""
 
     name: str
     scopes: frozenset[Scope]
@@ -32,13 +32,14 @@ class Caller:
         return scope in self.scopes or Scope.ADMIN in self.scopes
 
 
-ANYONE = Caller("anyone", frozenset(Scope))  # where there is no login
+ANYONE = Caller("anyone", frozenset(Scope))  # if no login is required
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is kept of a token: never the secret itself. `session` is one that a login of the page made, with the token
-    of the id `begun_with`, if it was one; it is worth nothing where that is not."""
+    """What is stored about a token. The secret itself is never stored. A `session` token was made by a login on the web
+    page; `begun_with` is the id of the token that was used for this login, if any. When that token is no longer valid,
+    the session is not valid either."""
 
     id: str
     name: str
@@ -51,7 +52,7 @@ class Token:
     begun_with: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The form that outsiders rely on."""
+        """The public JSON form."""
         known = {"id": self.id, "name": self.name, "scopes": sorted(self.scopes)}
         times = ("created_at", "expires_at", "last_used_at", "revoked_at")
         return known | {name: json_form(getattr(self, name)) for name in times}
@@ -59,8 +60,8 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One line of the audit log: who did what to which thing, when. What was otherwise is in `detail`, under `before`
-    and `after`; `id` is given when it is written."""
+    """One line of the audit log: who changed what, and when. `detail` has the changed values under `before` and
+    `after`. `id` is set when the line is written."""
 
     at: datetime
     by: str
@@ -70,5 +71,5 @@ class Change:
     id: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The form that outsiders rely on."""
+        """The public JSON form."""
         return fields_form(self)

@@ -1,4 +1,4 @@
-"""What a draft would say of the stored incidents, as far as they were looked through."""
+"""The verdicts that a draft would change among the stored incidents that were checked so far."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class BackTestStage(StrEnum):
-    """running → done, cancelled or broken."""
+    """The states of a back test: first running, then done, cancelled or broken."""
 
     NONE = "none"
     RUNNING = "running"
@@ -18,8 +18,8 @@ class BackTestStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ShownIn:
-    """An incident that shows the draft's sign, and what its verdict is today; `entry` is None where none names it,
-    `case` where no case of that answers, or that is unknown."""
+    """An incident that matches the draft's sign, with its current verdict. `entry` is None if no entry names the cause.
+    `case` is None if no case of the entry answers, or if the case is unknown."""
 
     incident_id: str
     outcome: str
@@ -29,12 +29,13 @@ class ShownIn:
 
 @dataclass(frozen=True, slots=True)
 class BackTest:
-    """What a draft, as of `revision`, would change; `content` is a digest of its words then. The counts are of all:
-    `explains` of failures without an entry (and of logs that showed none, but no good end either), `takes` of those
-    that another entry names today, `alarms` of healthy runs, `beside` where the sign is there and the verdict stays. Of
-    those whose entry stays, and which an added case would answer, `refines` counts those without a case that knows
-    their message, `overrides` those that such a case answers today. The lists have the first of each. `changed` are the
-    ids of all incidents but those of `beside`: whose verdict would name another cause, or answer it otherwise.
+    """What a draft at `revision` would change. `content` is a digest of its text at that time.
+
+    The counts cover all incidents that match the sign. `explains`: failures without an entry, and logs that show
+    neither a failure nor a good end. `takes`: failures that another entry names now. `alarms`: healthy runs. `beside`:
+    the verdict stays. If a draft only adds a case, the entry stays too: `refines` counts those that no case with a
+    known message answers, and `overrides` those that such a case answers now. Each list has the first incidents of its
+    kind. `changed` has the ids of all incidents except `beside`.
     """
 
     stage: BackTestStage = BackTestStage.NONE

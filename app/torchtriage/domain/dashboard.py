@@ -1,4 +1,4 @@
-"""What the dashboard shows of a time and of clusters, ready to be drawn, and the same as JSON and tables."""
+"""What the dashboard shows about a range of time and some clusters: as data for charts, as JSON and as tables."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from torchtriage.domain.json_form import fields_form
 from torchtriage.domain.stats import BadHost, Precision, RetrySuccess, UnlikelyHost
 
-OTHERS = "others"  # the name of what is too little to be drawn by itself
-UNKNOWN = "unknown"  # of failures that no entry names
+OTHERS = "others"  # the name of all parts that are too small to be drawn separately
+UNKNOWN = "unknown"  # the name of failures that no entry names
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Whole days in UTC, both among them."""
+    """A range of whole days in UTC, both ends included."""
 
     first: date
     last: date
@@ -28,8 +28,8 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Counts over time, separated: `counts[part][i]` is of the i-th of `times`, days or months. Greatest part first;
-    `rest` are the parts that OTHERS stands for."""
+    """Counts over time, split into parts. `counts[part][i]` belongs to the i-th of `times`, which are days or months.
+    The largest part comes first. `rest` are the parts that OTHERS stands for."""
 
     times: tuple[str, ...]
     counts: dict[str, tuple[int, ...]]
@@ -42,7 +42,8 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Failures of one cause or cluster, and GPU hours that they lost; `name` is None where there is none."""
+    """The failures of one cause or cluster, and the GPU hours lost to them. `name` is None if the cause or cluster is
+    unknown."""
 
     name: str | None
     count: int
@@ -51,7 +52,8 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class ClusterRecord:
-    """Failures of a cluster; hours from one to the next on average, of all and of the hardware's, None without any."""
+    """The failures of a cluster, and the average hours between two failures: for all failures and for hardware
+    failures. Each is None if there are no such failures."""
 
     cluster: str | None
     count: int
@@ -63,7 +65,8 @@ class ClusterRecord:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """As many days before the range, of which all is known: failures, GPU hours, and failures by cause."""
+    """The same number of days before the range, if incidents are known for all of it: failures, GPU hours, and failures
+    by cause."""
 
     range: Range
     count: int
@@ -73,9 +76,9 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """`hours` is how long is looked at: the range, or what of it lies after the first incident and before now. `before`
-    is None where incidents began later. `compared` is how many hosts were looked at for those that fail unlikely often.
-    """
+    """The content of the dashboard. `hours` is the length of the range, without the time before the first incident and
+    after now. `before` is None if the first incident is later. `compared` is the number of hosts that were tested for
+    an unlikely number of failures."""
 
     range: Range
     cluster: str | None
@@ -94,7 +97,7 @@ class Dashboard:
     compared: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """The form that outsiders rely on."""
+        """The public JSON form."""
         return {
             "since": self.range.first.isoformat(),
             "until": self.range.last.isoformat(),
@@ -105,7 +108,7 @@ class Dashboard:
         } | {name: [dict(zip(rows[0], row, strict=True)) for row in rows[1:]] for name, rows in self.tables().items()}
 
     def tables(self) -> dict[str, list[list[Any]]]:
-        """-> each table that the page shows, by name; its first row names the columns."""
+        """Returns each table that the page shows, by name. The first row has the column names."""
         costs = [(cost.name, cost.count, cost.gpu_hours_lost) for cost in self.causes]
         hosts = [(bad.host, bad.hardware, bad.last_seen.isoformat()) for bad in self.bad_hosts]
         unlikely = [

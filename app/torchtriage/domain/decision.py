@@ -1,4 +1,4 @@
-"""What to do about a failed attempt of a job: the decision, what it rests on, and how good it turned out to be."""
+"""What to do about a failed attempt of a job: the decision, the facts behind it, and its grade."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ DecisionMode = Literal["dry-run", "enforce"]
 
 @dataclass(frozen=True, slots=True)
 class AttemptRecord:
-    """What is known of one attempt of a job; None where it is not known.
+    """What is known about one attempt of a job. Unknown values are None.
 
-    `attempt` counts from 0. `outcome` is the verdict's, or `unknown`. `entry` and `fingerprint` name the cause. `step`
-    is the last step that the attempt's log shows. `host` and `rank` failed first.
+    `attempt` counts from 0. `outcome` is the verdict's outcome, or `unknown`. `entry` and `fingerprint` name the cause.
+    `step` is the last step in the attempt's log. `host` and `rank` failed first.
     """
 
     attempt: int
@@ -31,7 +31,7 @@ class AttemptRecord:
     rank: int | None = None
 
     def same_cause(self, other: AttemptRecord) -> bool:
-        """-> whether both are known to have failed of one cause."""
+        """Returns whether both attempts are known to have failed from the same cause."""
         if self.fingerprint and other.fingerprint:
             return self.fingerprint == other.fingerprint
         return self.entry is not None and self.entry == other.entry
@@ -39,8 +39,8 @@ class AttemptRecord:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Restarts that are left after this decision: `job`, of the job in all; `cause`, after this cause without progress
-    in between; `progress`, of the job without progress in between."""
+    """The number of restarts that are left after this decision: `job` in total, `cause` after this cause without
+    progress in between, and `progress` for any cause without progress in between."""
 
     job: int
     progress: int
@@ -51,10 +51,9 @@ class Budget:
 class Decision:
     """What to do about an attempt.
 
-    `rule` is the rule of the policy that decided, `because` its sentence for any language. `confidence` is that of the
-    verdict that it rests on, None where no cause is named. `hosts` are to be left out of the next attempt,
-    `checkpoint` is where it can start from, `delay_seconds` how long to wait before it. `policy` names the file that
-    the rules came from.
+    `rule` is the rule of the policy that decided, and `because` is its reason, independent of the language.
+    `confidence` is that of the verdict, or None if no cause is named. The next attempt should leave out `hosts`, can
+    start from `checkpoint`, and should start after `delay_seconds`. `policy` names the file with the rules.
     """
 
     action: DecisionAction
@@ -76,8 +75,8 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
-    """A decision as it is kept. `mode` is `dry-run` where nobody is asked to act on it. `grade` is None until the next
-    attempt is known, which is `graded_by`, an incident."""
+    """A stored decision. `mode` is `dry-run` if nobody is asked to act on it. `grade` is None until the next attempt is
+    known; `graded_by` is the incident of that attempt."""
 
     id: str
     at: datetime
@@ -94,7 +93,7 @@ class DecisionRecord:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How decisions of one action turned out: `waiting` is how many have no next attempt yet."""
+    """How many decisions with one action were right or wrong. `waiting` counts those without a next attempt so far."""
 
     action: DecisionAction
     right: int = 0
@@ -108,6 +107,6 @@ class Score:
 
     @property
     def share(self) -> float | None:
-        """The share of right ones among those that are right or wrong; None without any."""
+        """The share of right decisions among those that are right or wrong, or None if there are none."""
         judged = self.right + self.wrong
         return self.right / judged if judged else None

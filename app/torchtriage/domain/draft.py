@@ -1,4 +1,4 @@
-"""An entry that somebody writes in the page: what was typed so far, and what the checks say of it."""
+"""An entry that somebody writes on the web page: the text so far, and the results of its checks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_STEPS = 3
 
 @dataclass(frozen=True, slots=True)
 class DraftStep:
-    """One thing to do, with its command; all empty where there is none."""
+    """One step of a draft, with its command. All fields are empty if there is no step."""
 
     en: str = ""
     zh: str = ""
@@ -23,8 +23,8 @@ class DraftStep:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What somebody typed, whole or not: an entry of one case. `example` are lines of a log that it must explain,
-    `near_miss` is a message like it that means something else."""
+    """What somebody typed, complete or not: an entry with one case. `example` are lines of a log that it must explain.
+    `near_miss` is a similar message that means something else."""
 
     entry: str = ""
     title_en: str = ""
@@ -44,8 +44,8 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class FieldProblem:
-    """What is wrong with a draft, at the field that it is typed in (`sign`, `says_zh`, `step2_en` …). A `warning` keeps
-    it from nothing."""
+    """A problem of a draft, at the field in which it was typed (`sign`, `says_zh`, `step2_en` …). A `warning` does not
+    stop the draft from being used."""
 
     field: str
     message: str
@@ -54,8 +54,8 @@ class FieldProblem:
 
 @dataclass(frozen=True, slots=True)
 class DraftCheck:
-    """What the checks say of a draft. `says` and `steps` are what it would say about its example, None and none where
-    it does not speak of it; `known` are the slots that the example fills."""
+    """The results of the checks of a draft. `says` and `steps` are what it would answer for its example; they are None
+    and empty if it does not match the example. `known` are the slots that the example fills."""
 
     problems: tuple[FieldProblem, ...] = ()
     says: Text | None = None
@@ -64,22 +64,22 @@ class DraftCheck:
 
     @property
     def sound(self) -> bool:
-        """Whether only warnings are left."""
+        """Whether there are no problems except warnings."""
         return all(problem.warning for problem in self.problems)
 
 
 class DraftState(StrEnum):
-    """draft → tracking → applied, and back."""
+    """The states of a draft: draft, tracking, applied. It can also go back."""
 
-    DRAFT = "draft"  # says nothing
-    TRACKING = "tracking"  # counts the new incidents that show it, and says nothing
-    APPLIED = "applied"  # is an entry like any other
+    DRAFT = "draft"  # does not match anything
+    TRACKING = "tracking"  # counts new incidents that match it, but is not used in verdicts
+    APPLIED = "applied"  # is used like any other entry
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDraft:
-    """A draft as it is kept. `revision` grows with every change, so that nobody writes over what they have not seen;
-    `incident` is the one it was drafted from, while that is there. `expect` is what it says about its example."""
+    """A stored draft. `revision` grows with every change, so that nobody overwrites a version that they have not seen.
+    `incident` is the incident from which it was drafted, if it still exists. `expect` is its answer for its example."""
 
     id: str
     revision: int
@@ -97,7 +97,7 @@ class StoredDraft:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A draft made from a failure, and what of the log its sentences can be filled with, by slot."""
+    """A draft made from a failure, with the values from the log that can fill its sentences, by slot."""
 
     draft: Draft
     incident: str

@@ -1,6 +1,6 @@
-"""An entry of the knowledge base: a cause or consequence that logs show, or advice that is found by searching.
+"""An entry of the knowledge base: a cause or consequence that logs show, or advice that people find by searching.
 
-No slots here: each start reads thousands of these out of a pickle, which takes three times as long where there are.
+These classes have no slots: each start unpickles thousands of them, and slots make that three times slower.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Language = Literal["en", "zh"]
 
 @dataclass(frozen=True)
 class Text:
-    """The same sentence in English and in Chinese; a case's Chinese may be missing, and then the English is shown."""
+    """The same sentence in English and in Chinese. A case may lack the Chinese; then the English is shown."""
 
     en: str
     zh: str
@@ -30,45 +30,46 @@ class Text:
 
 @dataclass(frozen=True)
 class Cause(Text):
-    """One reason why it happens; `shown_by`: a regex of RE2 that the failure's own words hold where it is this one."""
+    """One possible reason for a failure. `shown_by` is an RE2 regex that matches the failure's messages if this is the
+    reason."""
 
     shown_by: str | None = None
 
 
 class Kind(StrEnum):
     CAUSE = "cause"  # can be the root cause of a failed run
-    CONSEQUENCE = "consequence"  # usually follows from another; root cause only when nothing else is there
-    ADVICE = "advice"  # no log shows it; a person finds it by searching
+    CONSEQUENCE = "consequence"  # usually follows from another entry; a root cause only if nothing else is found
+    ADVICE = "advice"  # not shown by any log; people find it by searching
 
 
 class Role(StrEnum):
-    """What a match of an entry means to the search for the root cause, beside the entry's kind."""
+    """What a match of the entry means for the search for the root cause, in addition to the entry's kind."""
 
-    DISTRIBUTED_SYMPTOM = "distributed-symptom"  # speaks of a peer, a link, the launcher or the pace of the run
-    TIMEOUT = "timeout"  # ranks gave up waiting for others in a collective
-    PEER_LOSS = "peer-loss"  # a rank gave up waiting for a peer or lost it; the one rank without it is the suspect
-    POSSIBLE_PEER_LOSS = "possible-peer-loss"  # a cause, but ranks also show it when a peer leaves them
-    RANKS_DISAGREE = "ranks-disagree"  # ranks called different things; which of them is wrong this does not tell
-    LAUNCHER_ECHO = "launcher-echo"  # a launcher says that a program it started failed, not why
-    TEARDOWN = "teardown"  # the launcher was told to end the job; what ranks missed before that is the cause
-    WHOLE_JOB = "whole-job"  # speaks of a job or pod as a whole, of no single rank
-    PROCESS_END = "process-end"  # how a process ended: by a signal, or for its memory
-    ABORT = "abort"  # a process aborted itself, as after a C++ exception that nobody caught
+    DISTRIBUTED_SYMPTOM = "distributed-symptom"  # is about a peer, a link, the launcher or the speed of the run
+    TIMEOUT = "timeout"  # ranks timed out in a collective while they waited for others
+    PEER_LOSS = "peer-loss"  # a rank timed out waiting for a peer or lost it; the one rank without it is the suspect
+    POSSIBLE_PEER_LOSS = "possible-peer-loss"  # a cause, but ranks also show it after a peer has exited
+    RANKS_DISAGREE = "ranks-disagree"  # ranks called different things; this does not show which of them is wrong
+    LAUNCHER_ECHO = "launcher-echo"  # a launcher reports that a program it started failed, but not why
+    TEARDOWN = "teardown"  # the launcher was told to end the job; if ranks had timed out before, that is the cause
+    WHOLE_JOB = "whole-job"  # is about a job or pod as a whole, not about one rank
+    PROCESS_END = "process-end"  # how a process ended: by a signal, or because of its memory
+    ABORT = "abort"  # a process aborted itself, for example after an uncaught C++ exception
     NOT_STARTED = "not-started"  # a task or container could not be started
     REJECTED = "rejected"  # the scheduler refused a job or a step
     CANCELLED = "cancelled"  # a person stopped the run
-    SLOW_OR_HUNG = "slow-or-hung"  # the run is slow or stands still, which a program rarely says about itself
+    SLOW_OR_HUNG = "slow-or-hung"  # the run is slow or hangs, which a program rarely says about itself
 
 
 @dataclass(frozen=True)
 class Sign:
     """A pattern of an entry. Exactly one of `regex`, `text` and `all` is set.
 
-    `regex` is RE2 and Hyperscan syntax, searched in an event's text; `text` is found literally, and nearly by the
-    near matcher. `all` holds signs that must all be found in the run, the first of them in the event itself.
-    `where` narrows which texts are searched ("any": all). `unless`: a regex that must not be found in the same text.
-    `weak`: the line alone does not mean that a run failed. `broad`: it tells no more than who refused; it counts only
-    where no other sign matches the same event, and before catch-alls.
+    `regex` has RE2 and Hyperscan syntax and is searched in an event's text. `text` is searched literally, and the near
+    matcher also finds similar texts. `all` are signs that must all match in the run, the first of them in the event
+    itself. `where` limits which texts are searched ("any": all). `unless` is a regex that must not match the same text.
+    `weak`: the line alone does not mean that a run failed. `broad`: the pattern shows only who refused something. It
+    counts only if no other sign matches the same event, but before catch-alls.
     """
 
     regex: str | None = None
@@ -80,14 +81,15 @@ class Sign:
     broad: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
-        """-> what is pickled: what differs from the defaults, which the class has. A start reads thousands of signs."""
+        """Returns what is pickled: only values that differ from the defaults, because each start reads thousands of
+        signs."""
         return {name: value for name, value in vars(self).items() if value != getattr(type(self), name)}
 
 
 @dataclass(frozen=True)
 class Fix:
-    """One way to fix a cause; `applies` names the versions or settings for which it does, `shown_by` (as a cause's)
-    is found in the words of the failures that it is for."""
+    """One way to fix a cause. `applies` names the versions or settings that it is for. `shown_by` is a regex as in a
+    cause: the fix is for failures whose messages it matches."""
 
     title: Text
     detail: Text | None = None
@@ -98,9 +100,9 @@ class Fix:
 
 @dataclass(frozen=True)
 class Advice:
-    """What a scheduler should do: `retry` is yes, no or once; `exclude_hosts` says whether the failing host is bad.
+    """What a scheduler should do. `retry` is yes, no or once; `exclude_hosts` says whether the failing host is bad.
 
-    `shown_by` (as a cause's): of the failures that say these words.
+    `shown_by` is a regex as in a cause: the advice is for failures whose messages it matches.
     """
 
     advice: str
@@ -110,16 +112,17 @@ class Advice:
 
     @property
     def retry_word(self) -> str:
-        """What each page says of a retry: yes, no, once or elsewhere."""
+        """The word for a retry that all pages use: yes, no, once or elsewhere."""
         return retry_word(self.retry, self.advice)
 
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do, for this run: a sentence and, where there is one, the command. Both have slots (`{path}`).
+    """One thing to do for this run: a sentence, and possibly a command. Both may have slots (`{path}`).
 
-    `when` as a case's; `run` is left out where a slot of it is not filled, the whole step where one of the sentence is.
-    `runs_on`: the fact that tells how `run` is started on each host of the job, where one host's answer is not enough.
+    `when` works as in a case. `run` is left out if one of its slots has no value; the whole step is left out if a slot
+    of the sentence has none. `runs_on` is the fact that says how to start `run` on each host of the job, if one host is
+    not enough.
     """
 
     do: Text
@@ -130,7 +133,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Condition:
-    """What a fact must be: `regex` (of RE2, searched in its value; its named groups fill slots), or `known` or not."""
+    """A condition on a fact: its value matches `regex` (an RE2 regex whose named groups fill slots), or the fact is or
+    is not `known`."""
 
     fact: str
     regex: str | None = None
@@ -138,22 +142,23 @@ class Condition:
 
     @property
     def kept_as(self) -> str:
-        """The name under which an answer keeps that the log holds the regex, as it does not keep the log itself."""
+        """The name under which an answer stores whether the log matches the regex. The log itself is not kept in the
+        answer."""
         return f"log: {self.regex}"
 
 
 @dataclass(frozen=True)
 class Case:
-    """One message or one branch of an entry: how it is told apart, what it says, what to do.
+    """One message or one branch of an entry: how to recognize it, what it says, and what to do.
 
-    `signs` are signs of the entry too, each a wording of the same failure; the named groups of the one that is found
-    fill slots. Without any the case speaks of any failure of the entry for which `when` holds; its `finding_signs` then
-    only find the entry: this case speaks of their messages where no narrower one does. `says` and `unknown` are
-    sentences with slots; what is in `[[…]]` goes where one of its slots is not filled. `action` takes the place of the
-    entry's. `telling` is found in the line that shows it best, where that is not the one at which the sign begins.
-    `source` names where the message comes from, with its version or date; `expect` is what the case says about
-    `example`. `other_examples` show the signs behind the first, or the `finding_signs`, in their order. `pack` is the
-    name and version of the pack that added it to an entry, empty where none did.
+    `signs` are also signs of the entry. Each is a wording of the same failure, and the named groups of the one that
+    matches fill slots. A case without signs is for any failure of the entry that satisfies `when`; its `finding_signs`
+    then only find the entry, and the case answers their messages if no narrower case does. `says` and `unknown` are
+    sentences with slots; a part in `[[…]]` is left out if one of its slots has no value. `action` replaces the entry's
+    action. `telling` matches the line that shows the failure best, if that is not the first line of the sign. `source`
+    names the origin of the message, with its version or date. `expect` is the case's answer for `example`.
+    `other_examples` are for the signs after the first, or for the `finding_signs`, in their order. `pack` is the name
+    and version of the pack that added the case, or empty.
     """
 
     id: str
@@ -173,26 +178,24 @@ class Case:
 
     @property
     def all_signs(self) -> tuple[Sign, ...]:
-        """The signs of the entry that stand in this case."""
+        """The signs of the entry that belong to this case."""
         return (*self.signs, *self.finding_signs)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry; its id is its path under the knowledge base, `area.name`.
+    """One entry. Its id is its path under the knowledge base, `area.name`.
 
-    `catch_all` marks an entry that only counts where no other entry matches the same event, `general` one whose
-    messages every kind of program prints: it counts only in the log of a training run.
-    `roles` holds its own roles and those of its area. Of the `cases` the first that holds speaks; their signs are in
-    `signs` too, behind those that belong to no case; `case_of_signs` has for each sign the place of its case among the
-    cases, None where it belongs to none.
-    `pack` is the name and version of the pack that it comes from, empty where it comes from none.
-    `addition`: it is only cases that a file adds to the entry of this id.
-    `explains` are globs over entry ids: what follows from this one. Of `other_actions` the first that the failure's
-    words show takes the place of `action`.
+    `catch_all`: the entry counts only if no other entry matches the same event. `general`: any kind of program prints
+    its messages, so it counts only in the log of a training run. `roles` are its own roles and those of its area. The
+    first of the `cases` whose conditions are met answers. Signs of the cases are also in `signs`, after the signs
+    without a case; `case_of_signs` has the index of its case for each sign, or None. `pack` is the name and version of
+    the pack that it comes from, or empty. `addition`: a file that only adds cases to the entry with this id. `explains`
+    are globs over the ids of entries that follow from this one. The first of `other_actions` that matches the failure's
+    messages replaces `action`.
 
-    A start reads hundreds of entries, of which one at most has something to say: a pickled entry keeps its texts as
-    bytes until somebody asks for one.
+    Each start reads hundreds of entries, and at most one is used in an answer. So a pickled entry stores its texts as
+    bytes until they are needed.
     """
 
     id: str
@@ -225,20 +228,20 @@ class Entry:
     addition: bool = False
 
     def messages(self) -> tuple[str, ...]:
-        """-> the messages of the entry, each once: its own examples, and those of further wordings of its cases that
-        are one line. The last line of a traceback that frames tell is none."""
+        """Returns the messages of the entry, each once: its own examples, and examples of its cases that have one line.
+        The last line of a traceback that is recognized by its frames is left out."""
         wordings = (example.strip() for case in self.cases for example in case.other_examples)
         of_cases = (example for example in wordings if example and "\n" not in example)
         return tuple(dict.fromkeys((*self.match_examples, *of_cases)))
 
     def __getstate__(self) -> dict[str, Any]:
-        """-> what is pickled: what is asked of all entries, and as bytes what each of them has to say."""
+        """Returns what is pickled: the values that are needed for all entries, and the texts as bytes."""
         said = pickle.dumps({name: getattr(self, name) for name in _SAID}, protocol=5)
         return {name: value for name, value in vars(self).items() if name not in _SAID} | {"_said": said}
 
     def __getattr__(self, name: str) -> Any:
-        """Reads what the entry says when it is first asked for."""
-        said = vars(self).get("_said")  # stays, as two threads may ask at once
+        """Reads the texts of the entry when they are first used."""
+        said = vars(self).get("_said")  # kept, because two threads may ask at once
         if said is None or name not in _SAID:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         vars(self).update(pickle.loads(said))  # our own bytes, part of a pickle that is sealed
@@ -251,9 +254,11 @@ _SAID = ("title", "causes", "fixes", "cases", "checks", "prevent", "references",
 
 @dataclass(frozen=True)
 class KnowledgeBase:
-    """All entries by id, the digest of the files they came from (`sha256:…`), the vocabulary, and the message forms:
-    files of cases that speak of any message of their wording which no case of the failure's entry knows. A file is an
-    entry that nothing matches."""
+    """All entries by id, a digest of their files (`sha256:…`), the vocabulary, and the message forms.
+
+    The message forms are files of cases. Such a case answers any message of its wording that no case of the failure's
+    entry answers. Each file is an entry that has no signs.
+    """
 
     entries: dict[str, Entry]
     digest: str
@@ -266,5 +271,5 @@ class KnowledgeBase:
             yield from file.cases
 
     def form(self, form: str | None) -> Case | None:
-        """-> the message form of this id; None where there is none."""
+        """Returns the message form with this id, or None."""
         return next((case for case in self.all_forms() if case.id == form), None)

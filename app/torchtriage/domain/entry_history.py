@@ -1,4 +1,4 @@
-"""What was seen of an entry here: how often, how lately, and what people said about it."""
+"""What was recorded about an entry here: how often and when it occurred, and what people said about it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from torchtriage.domain.stats import Precision
 
 @dataclass(frozen=True, slots=True)
 class EntryHistory:
-    """Incidents whose verdict names an entry: all of them counted, the last days one by one until today (UTC), the
-    latest ones and their groups. `notes` are what people wrote to verdicts that named it, by incident, newest first.
-    """
+    """Incidents whose verdict names an entry: the total, the counts for each of the last days up to today (UTC), the
+    latest incidents and their groups. `notes` are comments of people on these verdicts, by incident, newest first."""
 
     count: int
     by_day: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""One thing that went wrong, found by one extractor."""
+"""A failure or message that one extractor found in the log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torchtriage.domain.line import Line
 
 
 class Where(StrEnum):
-    """Which kind of text an event carries; a sign's `in` picks among them (`any` means all of them)."""
+    """The kind of text that an event has. The field `in` of a sign selects among these; `any` means all."""
 
     EXCEPTION = "exception"  # "Type: message", of a traceback or of a line in that form
     LINE = "line"  # a single line that an extractor or a sign pointed at
@@ -18,27 +18,27 @@ class Where(StrEnum):
 
 
 class EventSource(StrEnum):
-    """What an event comes from: the form of log text that an extractor read, or the search that found it afterwards."""
+    """Where an event comes from: the form of log text that an extractor read, or the later search that found it."""
 
     TRACEBACK = "traceback"  # a Python traceback with frames
     EXCEPTION_LINE = "exception line"  # `Type: message` without frames
-    CUT_TRACEBACK = "cut traceback"  # frames whose exception the log no longer holds
-    LAUNCHER = "launcher"  # a traceback through a launcher's own frames, as ChildFailedError
+    CUT_TRACEBACK = "cut traceback"  # frames whose exception is no longer in the log
+    LAUNCHER = "launcher"  # a traceback through a launcher's own frames, such as ChildFailedError
     ELASTIC_AGENT = "torchelastic agent"  # the agent's line about one ended worker
-    FIRST_FAILURE = "first observed failure"  # what torchelastic's report names as root cause
+    FIRST_FAILURE = "first observed failure"  # the root cause named in torchelastic's report
     OTHER_FAILURE = "other failure"  # any other worker in torchelastic's report
-    PROCESS_EXIT = "process exit"  # how a process ended, in the words of a parent, shell or C++ runtime
-    DEVICE_ERROR = "device error"  # a kernel's failed assertion, an Xid of the driver
-    COLLECTIVE = "collective"  # NCCL, Gloo, watchdog or Horovod on a collective
+    PROCESS_EXIT = "process exit"  # how a process ended, as a parent, shell or C++ runtime reports it
+    DEVICE_ERROR = "device error"  # a failed assertion of a kernel, or an Xid of the driver
+    COLLECTIVE = "collective"  # NCCL, Gloo, a watchdog or Horovod about a collective
     COLLECTIVE_MISMATCH = "collective mismatch"  # ranks that called different collectives
     SLURM = "slurm"
     MATCHED_LINE = "matched line"  # a line that no extractor reads and an entry's sign matches
     QUOTED_ERROR = "quoted error"  # an error message inside a sentence of a short paste
-    ALARMING_LINE = "alarming line"  # a line of a short paste that speaks of an error no entry knows
-    TITLE = "title"  # the heading that a person put over a log
-    TRAILING_ERROR = "trailing error"  # an error at the very end that no entry knows
-    HANG = "hang"  # no progress, while a monitor went on printing
-    EVIDENCE = "evidence"  # dumps of the flight recorder, or stacks, of ranks that wait
+    ALARMING_LINE = "alarming line"  # a line of a short paste that mentions an error without an entry
+    TITLE = "title"  # the heading that a person put above a log
+    TRAILING_ERROR = "trailing error"  # an error at the very end that no entry matches
+    HANG = "hang"  # no progress, while a monitor continued to print
+    EVIDENCE = "evidence"  # the flight recorder's dumps, or stacks, of ranks that wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +56,19 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """One exception of a traceback: dotted type, whole message, frames (outermost first), the lines that name it.
+    """One exception of a traceback: its dotted type, whole message, frames (outermost first), and the lines that name
+    it.
 
-    `quoted` are frames of the user's code that are below the message, as Dynamo's; `forward` those of the call whose
-    backward failed, as anomaly mode prints them; `outer` a few of the user's that so deep a stack left out.
+    `quoted` are frames of the user's code that the message contains, as in Dynamo's. `forward` are the frames of the
+    call whose backward failed, as anomaly mode prints them. `outer` are a few frames of the user's code that were left
+    out of a very deep stack.
     """
 
     type: str
     message: str
     frames: tuple[Frame, ...] = ()
     lines: tuple[Line, ...] = ()
-    implicit: bool = False  # raised while the one before it in the chain was being handled
+    implicit: bool = False  # raised while the exception before it in the chain was being handled
     quoted: tuple[Frame, ...] = ()
     forward: tuple[Frame, ...] = ()
     outer: tuple[Frame, ...] = ()
@@ -79,11 +81,11 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that went wrong.
+    """A failure or message that was found in the log.
 
-    `text` is what signs are searched in. `chain` holds the exceptions of one traceback, the first raised first;
-    the event's own exception is the last. `ranks` are all ranks that showed an equal event. `fatal` is False where
-    the text alone does not say that a process ended (a warning, a log line).
+    Signs are searched in `text`. `chain` are the exceptions of one traceback, in the order in which they were raised;
+    the last is the event's own exception. `ranks` are all ranks that showed an equal event. `fatal` is False if the
+    text alone does not say that a process ended (a warning, a log line).
     """
 
     where: Where
@@ -102,12 +104,12 @@ class Event:
 
     @classmethod
     def at(cls, line: Line, text: str, source: EventSource, where: Where = Where.LINE) -> Event:
-        """-> the event that one line tells, of that line's rank, host, attempt and time."""
+        """Returns the event of a single line, with that line's rank, host, attempt and time."""
         return cls(where, text, (line,), source, line.rank, line.local_rank, line.host, line.attempt, line.time)
 
     @property
     def line(self) -> Line:
-        """The line that names what went wrong."""
+        """The line that names the failure."""
         return self.lines[0]
 
     @property

@@ -1,4 +1,4 @@
-"""What is known of a run beside its logs: dumps of the flight recorder, stacks, and the hang that they explain."""
+"""What is known about a run in addition to its logs: flight recorder dumps, stacks, and the hang that they show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torchtriage.domain.rank_set import RankSet
 
 @dataclass(frozen=True)
 class Source:
-    """What one file of the run was taken for. `note` says why it is left out, or what of it was not read."""
+    """The form of one file of the run. `note` says why it is left out, or which part was not read."""
 
     file: str | None
     taken_for: str
@@ -21,11 +21,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One collective, or one send or recv, as one rank recorded it.
+    """One collective, send or recv, as one rank recorded it.
 
-    `group` is the group's key in all dumps; `sequence` counts the collectives of that group, or the rank's sends and
-    recvs. `state`: scheduled, started or completed. `number` is the entry's line in the dump's text, `where` the
-    user's line of code. `order` grows with time in one rank.
+    `group` is the group's key in all dumps. `sequence` counts the collectives of that group, or the sends and recvs of
+    the rank. `state` is scheduled, started or completed. `number` is the line of the entry in the dump's text. `where`
+    is the user's line of code. Within one rank, `order` grows with time.
     """
 
     group: str
@@ -39,16 +39,16 @@ class Call:
     state: str = "scheduled"
     done: bool = False
     created_ns: int = 0
-    ended_ns: int = 0  # where the recorder saw that it ended; Gloo's calls have no such time
+    ended_ns: int = 0  # when the recorder saw its end; Gloo records no such time
     timeout_ms: int = 0
     where: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """What one rank says about one process group. `members`: its ranks in the group's order, empty where no dump tells.
-    `enqueued` and `completed` are the last collectives that it called and that ended. `pending` are those that did not
-    end, the first ones and the last; `ended` the last ones that did."""
+    """What one rank reports about one process group. `members` are its ranks in the group's order, or empty if no dump
+    lists them. `enqueued` and `completed` are the last collectives that the rank called and that ended. `pending` are
+    calls that did not end: the first ones and the last. `ended` are the last calls that did."""
 
     key: str
     name: str
@@ -58,7 +58,7 @@ class GroupView:
     pending: tuple[Call, ...] = ()
     transfers: tuple[Call, ...] = ()  # sends and recvs that did not end
     ended: tuple[Call, ...] = ()
-    mixed: bool = False  # it has sends and recvs, which count into what its status says
+    mixed: bool = False  # it has sends and recvs, which its status counts too
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +67,24 @@ class RankDump:
 
     rank: int
     file: str | None
-    position: int  # of the file in the run
+    position: int  # number of the file in the run
     groups: Mapping[str, GroupView]
     newest_ns: int = 0
     oldest_ns: int = 0
-    host: str | None = None  # that its path tells
+    host: str | None = None  # from its path
     texts: Mapping[int, str] = field(default_factory=dict)  # the entries of the calls that are kept, by their order
 
     def line(self, call: Call) -> Line:
-        """-> the line of the dump's text that holds a call."""
+        """Returns the line of the dump's text that contains a call."""
         text = self.texts.get(call.order, "")
         return Line(call.number, text, text, Position(self.position, call.number), self.file, self.rank)
 
 
 @dataclass(frozen=True, slots=True)
 class RankTimes:
-    """When one rank's clock dated the collectives that ended, by group and sequence number, in nanoseconds: `ended` and
-    `called`. `span`: its first and last call, ended or not."""
+    """The times at which one rank called collectives (`called`) and at which they ended (`ended`), by group and
+    sequence number, in nanoseconds of the rank's clock. `span` are the times of its first and last call, ended or
+    not."""
 
     rank: int
     host: str | None
@@ -103,8 +104,8 @@ class StackLine:
 
 @dataclass(frozen=True, slots=True)
 class RankStack:
-    """Where a process stood, innermost frame first; of its threads the main one. `rank` is None where nothing tells;
-    `process` is its number where a file holds the stacks of several."""
+    """The stack of a process's main thread, innermost frame first. `rank` is None if it is unknown. `process` is the
+    process's number if a file has the stacks of several."""
 
     rank: int | None
     file: str | None
@@ -119,12 +120,12 @@ _NO_RANKS = RankSet()
 
 @dataclass(frozen=True)
 class RankState:
-    """Ranks that stand at the same point while the run hangs.
+    """Ranks that are at the same point while the run hangs.
 
-    `kind`: waits (in a collective), left (its last call is over, and it waits in none), lost (it left no dump), others
-    (of many states, the ranks of the smaller ones); of suspects the hang's own kind. `call` is an operation and its
-    number, the one that these ranks wait in or called last, and `group` the name of its group. `waits_for` are the
-    ranks that did not come there. `where` is the line of code that called, `doing` where a stack stands.
+    `kind`: waits (in a collective), left (its last call is over, and it does not wait), lost (it left no dump), others
+    (the ranks of all smaller states together). For suspects, it is the kind of the hang. `call` is the operation and
+    number that these ranks wait in or called last, and `group` is the name of its group. `waits_for` are the ranks that
+    did not make this call. `where` is the line of code with the call, `doing` the current line of a stack.
     """
 
     ranks: RankSet
@@ -139,13 +140,13 @@ class RankState:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Who kept the others waiting, and in what.
+    """The ranks that kept the others waiting, and the call in which these wait.
 
-    `kind`: `missing` (the suspects never called what the others wait in), `absent` (they left no dump), `other-call`
-    (they called something else), `early` (they called what nobody else came to), `unfinished` (others ended what they
-    did not), `not-begun` (their GPU never began it), `crossed` (ranks wait for one another), `together` (all are in the
-    same call, and nobody is behind), `few-dumps` (most ranks left none), `elsewhere` (only stacks tell). `suspects`
-    is empty where the data names none.
+    `kind`: `missing` (the suspects never made the call that the others wait in), `absent` (they left no dump),
+    `other-call` (they called something else), `early` (they made a call that no other rank made), `unfinished` (others
+    ended a call that they did not), `not-begun` (their GPU never began it), `crossed` (ranks wait for one another),
+    `together` (all are in the same call, and none is behind), `few-dumps` (most ranks left none), `elsewhere` (only
+    stacks show it). `suspects` is empty if the data names none.
     """
 
     kind: str
@@ -154,19 +155,19 @@ class Hang:
     call: Call | None
     group: str  # its name for people
     lines: tuple[Line, ...]
-    last: Call | None = None  # what the first suspect called last
-    other: Call | None = None  # what it called instead
-    other_group: str = ""  # the name of the group in which it called that, where it is another
-    doing: str | None = None  # where its stack stands
-    report: str | None = None  # what a report of NCCL's RAS service says
-    host: str | None = None  # of the suspects, where the report names it
-    states: tuple[RankState, ...] = ()  # where all ranks stand, the suspects first
+    last: Call | None = None  # the suspect's last call
+    other: Call | None = None  # the other call that it made
+    other_group: str = ""  # the name of the group of that other call, if it is another group
+    doing: str | None = None  # the current line of its stack
+    report: str | None = None  # the message of a report of NCCL's RAS service
+    host: str | None = None  # host of the suspects, if the report names it
+    states: tuple[RankState, ...] = ()  # the states of all ranks, the suspects first
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All of a run: what its files are, and what they show. `stacked`: of how many ranks there is a stack;
-    `world_size`: how many ranks the run has, as the dumps tell."""
+    """The evidence of a run: the forms of its files, and what they show. `stacked` is the number of ranks with a stack,
+    `world_size` the number of ranks according to the dumps."""
 
     sources: tuple[Source, ...] = ()
     dumped: frozenset[int] = frozenset()
@@ -174,7 +175,7 @@ class Evidence:
     stacked: int = 0
     reported: bool = False  # there is a report of NCCL's RAS service, or of torchfrtrace
     world_size: int | None = None
-    lost: frozenset[int] = frozenset()  # ranks without a dump, where at least as many left one
+    lost: frozenset[int] = frozenset()  # ranks without a dump, if at least as many have one
     times: tuple[RankTimes, ...] = ()  # of the ranks with a dump
 
 

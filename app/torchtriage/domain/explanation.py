@@ -1,4 +1,4 @@
-"""What a language model made of a failure, sentence by sentence, each with the line of the log that it named."""
+"""A language model's explanation of a failure, sentence by sentence, each with the line of the log that it names."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of a model. `stands`: the line that it names is in the log, and holds the words that it quotes; that
-    the sentence follows from them nobody checked."""
+    """A sentence of a model. `stands` means that the line it names is in the log and contains the words that it quotes.
+    It does not mean that the sentence is true."""
 
     says: str
     file: str | None
@@ -29,7 +29,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class ExplanationState:
-    """What there is of an incident: whether the model is being asked, why the last try failed, what it said."""
+    """The explanation of an incident: whether the model is being asked, why the last request failed, and its answer."""
 
     asked: bool = False
     problem: str | None = None

@@ -1,4 +1,4 @@
-"""A fact that a log states about its run: a name, a value, and the line that says it."""
+"""A fact that a log states about its run: a name, a value, and the line that contains it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Fact:
-    """`name` is a slot of cases' sentences too. `unit` is written as in `GiB`, `s`; None for words and plain counts.
+    """A fact about the run. `name` is also a slot of sentences in cases. `unit` is for example `GiB` or `s`, and None
+    for words and plain counts.
 
-    `line` counts from 1 in `file` (None where the run is one file); None for what is worked out of several lines.
-    `rank` and `attempt` are told where others may say otherwise.
+    `line` counts from 1 in `file` (None if the run is one file). It is None if the value was computed from several
+    lines. `rank` and `attempt` are set if other ranks or attempts may have another value.
     """
 
     name: str
@@ -23,7 +24,7 @@ class Fact:
 
     @property
     def text(self) -> str:
-        """The value with its unit, as a sentence says it; where the name ends in its unit, the sentence says that."""
+        """The value with its unit for use in a sentence. If the name ends in the unit, it is left out."""
         value = f"{self.value:g}" if isinstance(self.value, float) else str(self.value)
         said = (
             self.unit is None or self.name.endswith((f"_{self.unit}", f"_{self.unit}_limit")) or self.name == self.unit

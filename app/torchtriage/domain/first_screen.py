@@ -1,4 +1,4 @@
-"""What a reader sees first, wherever it is read: what failed, where, why, what to do, whether to retry, how sure."""
+"""What every reader sees first: what failed, where, why, what to do, whether to retry, and how sure it is."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from torchtriage.domain.verdict import AnswerStep, Evidence
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """The parts in one language; None or empty where the log does not tell.
+    """The parts in one language. A part is None or empty if the log does not show it.
 
     `what` says in a sentence or two what failed. `where` is rank, host, time and the user's line of code, each in
-    words; `seen_on` are the ranks that show it where none is named, `frame` the line of code. `why` is the line of the
-    log that tells. `retry` is yes, no, once or elsewhere, `because` the sentence that says why, `exclusion` the option
-    that leaves hosts out. `sure` is certain, likely or possible, None where the cause is not known. `unknown` is what
-    this log does not show.
+    words; `seen_on` are the ranks that show the failure if none is named, and `frame` is the line of code. `why` is the
+    line of the log that shows it. `retry` is yes, no, once or elsewhere, `because` is the sentence with the reason, and
+    `exclusion` is the option that leaves hosts out. `sure` is certain, likely or possible, or None if the cause is not
+    known. `unknown` is what this log does not show.
     """
 
     what: str
@@ -31,5 +31,5 @@ class FirstScreen:
     unknown: str | None = None
 
     def below(self, title: str) -> str:
-        """-> what failed, for a place where the title is above it already."""
+        """Returns what failed, for a place that already shows the title above."""
         return self.what.removeprefix(title).lstrip(".。 ")

@@ -1,4 +1,4 @@
-"""Logs that come in pieces while their jobs run: what a request brought, and what is there of a job."""
+"""Logs that arrive in pieces while their jobs run: the pieces of a request, and what was received of a job."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from torchtriage.domain.incident import Job
 
 @dataclass(frozen=True, slots=True)
 class StreamPiece:
-    """Some lines of one writer of a job. `stream` is the name of its file in the log; `began` is when its first line
-    was written, in nanoseconds since 1970, 0 where that is not known."""
+    """Some lines from one writer of a job. `stream` is the name of its file in the log. `began` is the time of its
+    first line in nanoseconds since 1970, or 0 if it is unknown."""
 
     stream: str
     began: int
@@ -21,7 +21,7 @@ class StreamPiece:
 
 @dataclass(frozen=True, slots=True)
 class JobPiece:
-    """What one request brought of a job. `key` tells the job from others; `ended` says that nothing more comes."""
+    """The pieces of one job in one request. `key` identifies the job. `ended` means that nothing more will come."""
 
     key: str
     job: Job
@@ -31,8 +31,8 @@ class JobPiece:
 
 @dataclass(frozen=True, slots=True)
 class GatheredJob:
-    """A job whose log is being gathered. `bytes` and `lines` are there; `dropped` lines came and were too many.
-    `reported_at` is when it became a provisional incident, None where it did not yet."""
+    """A job whose log is being received. `bytes` and `lines` are stored; `dropped` counts the lines over the limit.
+    `reported_at` is when it became a provisional incident, or None."""
 
     id: str
     job: Job

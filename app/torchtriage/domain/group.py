@@ -1,4 +1,4 @@
-"""Groups of incidents: those of one fingerprint, or of several that somebody joined."""
+"""Groups of incidents: those with one fingerprint, or with several that somebody merged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class GroupStatus(StrEnum):
 
 
 class GroupOrder(StrEnum):
-    """What comes first in a list of groups: the latest seen, the one with the most incidents, the dearest."""
+    """The first group in a list: the one seen last, the one with the most incidents, or the most expensive one."""
 
     SEEN = "last_seen"
     COUNT = "count"
@@ -26,7 +26,7 @@ class GroupOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GroupMark:
-    """What an incident says about its group."""
+    """What an incident shows about its group."""
 
     id: str
     status: GroupStatus
@@ -35,12 +35,13 @@ class GroupMark:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Incidents that count as one. `title` and `signature` are the latest incident's.
+    """Incidents that count as one. `title` and `signature` are those of the latest incident.
 
-    `regressed_at` is when an incident came after the group had been resolved, which opened it again. A group that was
-    merged into another has no incidents, and names it in `merged_into`; `merged` are those that were merged into this.
-    `came_from` is the group, there or gone, whose incidents went to several groups under later knowledge, this one
-    among them. It is `provisional` while it may turn out to be an older one under a new fingerprint.
+    `regressed_at` is the time of an incident that reopened the group after it was resolved. A group that was merged
+    into another has no incidents, and `merged_into` is that other group; `merged` are the groups merged into this one.
+    `came_from` is an earlier group, which may be gone, whose incidents newer knowledge split into several groups,
+    including this one. A group is `provisional` while it may still turn out to be an older group with a new
+    fingerprint.
     """
 
     id: str
@@ -69,7 +70,7 @@ class Group:
     provisional: bool = False
 
     def as_dict(self, base_url: str) -> dict[str, Any]:
-        """The form that outsiders rely on; `url` is the group's page."""
+        """The public JSON form. `url` is the group's page."""
         known = {"id": self.id, "url": f"{base_url}/groups/{self.id}"} | fields_form(self)
         del known["provisional"]
         return known
@@ -77,8 +78,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class GroupIssue:
-    """What there is of a group at one tracker, named by its channel: the `url` of its issue, whether a call to the
-    tracker waits (`pending`), and why the last one failed."""
+    """The issue of a group at one tracker, named by its channel: the `url` of the issue, whether a call to the tracker
+    is waiting (`pending`), and why the last call failed."""
 
     channel: str
     url: str | None = None
@@ -88,9 +89,9 @@ class GroupIssue:
 
 @dataclass(frozen=True, slots=True)
 class GroupChange:
-    """What somebody decided about a group; None leaves it as it is, an empty text takes it away.
+    """What somebody changed in a group. None leaves a value as it is, and an empty text removes it.
 
-    A group that is muted for `mute` says nothing in chats; a duration of zero ends that.
+    A group that is muted for `mute` sends no messages to chats. A duration of zero ends this.
     """
 
     status: GroupStatus | None = None
@@ -101,8 +102,8 @@ class GroupChange:
 
 @dataclass(frozen=True, slots=True)
 class GroupFilter:
-    """Which groups to list, and in which order; None leaves a property open. `words` must all be in what
-    is kept of a group (title, signature, entry, owner, note), unless its entry is one of `entries`."""
+    """Which groups to list, and in which order. None means any value. All of `words` must be in the group's title,
+    signature, entry, owner or note, unless its entry is one of `entries`."""
 
     status: GroupStatus | None = None
     entry: str | None = None

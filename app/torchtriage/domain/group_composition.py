@@ -1,19 +1,20 @@
-"""Who and where a group of incidents hits: the share of a value inside the group beside its share of all runs."""
+"""Which users, hosts and other values a group of incidents affects more than usual: the share of a value in the group
+next to its share of all runs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-LEAST_RUNS = 5  # of a group, below which nothing is said to stand out
-LEAST_SEEN = 3  # runs with a value, below which it is not said to stand out
-MOST_CHANCE = 0.01  # after every value that was looked at has been allowed for
+LEAST_RUNS = 5  # runs of a group; in a smaller group, nothing stands out
+LEAST_SEEN = 3  # runs with a value; with fewer, it does not stand out
+MOST_CHANCE = 0.01  # after correction for the number of values that were tested
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A value that `inside` of `known` runs of the group have, and `everywhere` of `all_known` runs of all; runs that
-    do not tell are in none of these. `chance` is the probability of so many or more, were the group any runs of all:
-    Fisher's exact test, times how many values were compared."""
+    """A value that `inside` of `known` runs of the group have, and `everywhere` of `all_known` runs in total. Runs
+    without a known value are not counted. `chance` is the probability of at least as many if the group were a random
+    choice of all runs: Fisher's exact test, times the number of values compared."""
 
     value: str
     inside: int
@@ -38,9 +39,9 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """`runs` of the group, its latest, beside `all_runs` of the same time, which hold them. `parts` are the values by
-    property (host, user, …), those that stand out first; `more` how many values are left out of each, `values` all that
-    the group has."""
+    """The latest `runs` of the group, next to `all_runs` of the same time, which include them. `parts` are the values
+    by property (host, user, …), those that stand out first. `more` is how many values of each property are left out;
+    `values` are all values in the group."""
 
     runs: int
     all_runs: int
@@ -54,15 +55,15 @@ class Composition:
 
     @property
     def standing_out(self) -> list[tuple[str, Share]]:
-        """What is more common here than chance allows, the least likely first."""
+        """The values that are more common here than chance allows, the least likely first."""
         found = [(name, share) for name, shares in self.parts.items() for share in shares if share.stands_out]
         return sorted(found, key=lambda one: one[1].chance)
 
 
 @dataclass(frozen=True, slots=True)
 class LaterAttempt:
-    """What the next attempt of an incident's job came to: healthy, same (it failed in the same group), other, or
-    unknown; `next` is its incident, None where none was heard of."""
+    """How the next attempt of an incident's job ended: healthy, same (it failed in the same group), other, or unknown.
+    `next` is its incident, or None if none was received."""
 
     incident: str
     came: str

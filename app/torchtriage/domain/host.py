@@ -1,4 +1,4 @@
-"""What a host can be called: any text in, a host's name or nothing out."""
+"""Checks whether a text is the name of a host."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ _NAME = lazy_regex(r"(?!.{254})(?:[A-Za-z0-9_]|::)[A-Za-z0-9_.:-]{0,252}")
 
 
 def host_name(text: str | None) -> str | None:
-    """-> `text` where it is a host's name or address, else None. It is never shortened: part of a name is another
-    host's."""
+    """Returns `text` if it is a host's name or address, else None. It is never shortened, because a part of a name
+    belongs to another host."""
     return text if text is not None and _NAME.fullmatch(text) else None
 
 
 def exclusion(hosts: Iterable[object]) -> str:
-    """-> the option of sbatch and srun that leaves these hosts out; empty where none of them has a host's name."""
+    """Returns the option of sbatch and srun that leaves these hosts out, or an empty text if none of them has the name
+    of a host."""
     names = [host for host in hosts if isinstance(host, str) and host_name(host)]
     return f"--exclude={','.join(names)}" if names else ""

@@ -1,4 +1,4 @@
-"""Incidents: a stored log with its verdict, and what is known of the job that wrote it."""
+"""Incidents: a stored log with its verdict, and what is known about the job that wrote it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FeedbackVerdict = Literal["right", "wrong"]
 
 
 class State(StrEnum):
-    """How far an incident is: received → triaging → triaged, or failed."""
+    """The states of an incident: received, triaging, then triaged or failed."""
 
     RECEIVED = "received"
     TRIAGING = "triaging"
@@ -29,8 +29,8 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeReport:
-    """What an incident has of one node of its run: the digest of its log, the host, how many of the incident's files
-    are its own, and whether it was sent before the run had ended."""
+    """The part of an incident that one node of its run sent: the digest of its log, the host, how many of the
+    incident's files it sent, and whether it sent them before the run ended."""
 
     log: str
     host: str | None = None
@@ -40,10 +40,11 @@ class NodeReport:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Who and what a failed run was, as its sender said it; None where the sender did not.
+    """The job that failed and its owner, as the sender of the log gave them. Unknown values are None.
 
-    `provisional`: it had not ended yet when its log was sent. False for a report that replaces such a one. `nodes` is
-    how many nodes report for themselves, and `reports` what is there of each, by rank or host, once there are several.
+    `provisional` means that the job was still running when its log was sent. It is False for a report that replaces
+    such a log. `nodes` is how many nodes send their own reports; `reports` are the reports received, by rank or host,
+    if there are several.
     """
 
     job_id: str | None = None
@@ -74,7 +75,7 @@ class Job:
             object.__setattr__(self, "reports", read)
 
     def to_json(self) -> dict[str, Any]:
-        """Only what was given."""
+        """Only the values that were given."""
         given = ((name, getattr(self, name)) for name in self.__slots__)
         return {name: json_form(value) for name, value in given if value is not None and value != {}}
 
@@ -85,7 +86,8 @@ class Job:
 
     @property
     def node_key(self) -> str | None:
-        """What tells this report from those of other nodes of the same run; None where it is of the whole run."""
+        """What distinguishes this report from those of other nodes of the same run, or None if it is about the whole
+        run."""
         if not self.job_id or (self.nodes or 0) < 2:
             return None
         return str(self.node_rank) if self.node_rank is not None else self.host_label
@@ -103,7 +105,8 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """One file of a stored log. `sha256` is that of its uncompressed bytes, and the key under which they are kept."""
+    """One file of a stored log. `sha256` is the digest of its uncompressed bytes, and the key under which they are
+    stored."""
 
     name: str
     sha256: str
@@ -113,7 +116,7 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class StoredLog:
-    """The stored log of one incident. With several files, `sha256` is that of their digests and names."""
+    """The stored log of one incident. If it has several files, `sha256` is the digest of their digests and names."""
 
     sha256: str
     files: tuple[StoredFile, ...]
@@ -132,7 +135,7 @@ class StoredLog:
 
 @dataclass(frozen=True, slots=True)
 class StoredLine:
-    """One line of a stored file, from 1; `cut` says that it goes on."""
+    """One line of a stored file, counted from 1. `cut` means that the line is longer."""
 
     line: int
     text: str
@@ -141,7 +144,7 @@ class StoredLine:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What somebody said about a verdict; `entry` is what it should have been where they know."""
+    """What somebody said about a verdict. `entry` is the correct entry, if they know it."""
 
     verdict: FeedbackVerdict
     by: str
@@ -152,7 +155,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """A stored log and what became of it. `failure` says why there is no verdict where `state` is failed."""
+    """A stored log and what became of it. `failure` says why there is no verdict if `state` is failed."""
 
     id: str
     state: State
@@ -176,13 +179,13 @@ class Incident:
         return self.root_cause.entry if self.root_cause else None
 
     def as_dict(self, base_url: str) -> dict[str, Any]:
-        """The form that outsiders rely on; `url` is the incident's page."""
+        """The public JSON form. `url` is the incident's page."""
         return {"id": self.id, "url": f"{base_url}/incidents/{self.id}"} | fields_form(self)
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictSummary:
-    """What of a verdict is filtered, searched and grouped by."""
+    """The parts of a verdict by which incidents are filtered, searched and grouped."""
 
     outcome: str
     fingerprint: str | None
@@ -191,16 +194,16 @@ class VerdictSummary:
     title: str | None
     host: str | None
     text: str
-    hardware: bool = False  # the host must be left out of the next try
+    hardware: bool = False  # the next attempt must leave out the host
     gpu_hours: float | None = None
-    case: str = ""  # of the entry, which answers; empty where none does
+    case: str = ""  # the case of the entry that answers, or empty
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictKey:
-    """What tells two verdicts apart: where they differ in the first three, they name another cause; where only in
-    `case`, they answer the same cause otherwise. `case` is empty where no case of the entry answers, and None where
-    that is unknown, as a release before there were cases gave the verdict."""
+    """What distinguishes two verdicts. If they differ in the first three values, they name different causes. If they
+    differ only in `case`, they name the same cause with different answers. `case` is empty if no case of the entry
+    answers, and None if it is unknown, because a release without cases gave the verdict."""
 
     outcome: str
     entry: str | None
@@ -208,22 +211,22 @@ class VerdictKey:
     case: str | None = None
 
     def names_cause_of(self, other: VerdictKey) -> bool:
-        """-> whether both name the same cause, however they answer it."""
+        """Returns whether both name the same cause, even with different answers."""
         return (self.outcome, self.entry, self.fingerprint) == (other.outcome, other.entry, other.fingerprint)
 
     def says_same_as(self, other: VerdictKey) -> bool:
-        """-> whether both name the same cause and give the same answer, as far as that is known."""
+        """Returns whether both name the same cause and give the same answer, as far as this is known."""
         return self.names_cause_of(other) and (None in (self.case, other.case) or self.case == other.case)
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentFilter:
-    """Which incidents to list; None leaves a property open. `q` is words, all of which must be found.
+    """Which incidents to list. None means any value. All words in `q` must be found.
 
-    `label` is `key:value`; `retry` an advice of Action, or `any` that is a retry; `feedback` what somebody said of the
-    verdict. `owner` is who must act, by the cause, and `area` one or more areas of entries, parted by commas; of both,
-    `unknown` stands for failures that no entry names. `failed` leaves out logs that show no failure. `entries` are
-    those of the owner, which whoever knows the knowledge base fills in.
+    `label` is `key:value`. `retry` is an advice of Action, or `any` for all that mean a retry. `feedback` is what
+    somebody said about the verdict. `owner` is who must act, by the cause, and `area` is one or more areas of entries,
+    separated by commas; for both, `unknown` means failures that no entry names. `failed` leaves out logs that show no
+    failure. `entries` are the entries of the owner; code that has the knowledge base fills them in.
     """
 
     q: str | None = None

@@ -1,4 +1,4 @@
-"""What a list tells of an incident: the few parts of a stored verdict that a row shows."""
+"""An incident as a row of a list: the few parts of a stored verdict that the row shows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torchtriage.domain.verdict import Evidence
 
 @dataclass(frozen=True, slots=True)
 class RootSummary:
-    """Of a verdict's root cause what a row shows; the names are those of RootCause."""
+    """The parts of a verdict's root cause that a row shows. The names are those of RootCause."""
 
     entry: str | None
     title: str
@@ -25,7 +25,7 @@ class RootSummary:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSummary:
-    """Of a verdict's answer what its first sentence is made of; the names are those of Answer."""
+    """The parts of a verdict's answer that form its first sentence. The names are those of Answer."""
 
     case: str | None
     says: str
@@ -34,8 +34,8 @@ class AnswerSummary:
 
 @dataclass(frozen=True, slots=True)
 class IncidentSummary:
-    """An incident as a row of a list. `failure` says why there is no verdict where `state` is failed; `retry` is the
-    word of Action for a retry; `group_owner` is who took the group."""
+    """An incident as a row of a list. `failure` says why there is no verdict if `state` is failed. `retry` is Action's
+    word for a retry. `group_owner` is the owner of the group."""
 
     id: str
     state: State
@@ -52,7 +52,7 @@ class IncidentSummary:
 
 
 def summary_of(incident: Incident) -> IncidentSummary:
-    """-> the row of an incident that was read whole."""
+    """Returns the row of an incident that was read completely."""
     verdict, root = incident.verdict, incident.root_cause
     answer = verdict.answer if verdict else None
     return IncidentSummary(

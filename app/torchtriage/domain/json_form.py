@@ -1,7 +1,7 @@
-"""Dataclasses as JSON values and back, so that what is stored and what outsiders read has the form of the types.
+"""Converts dataclasses to JSON values and back, so that stored and public data have the form of the types.
 
-A type whose form is not simply that of its fields has `to_json`, and `from_json` where it is read back. What a newer
-version wrote besides is left out when it is read; what an older one did not write yet has the field's default.
+A type with another form than that of its fields has `to_json`, and `from_json` if it is read back. Unknown keys, which
+a newer version wrote, are ignored; missing keys, which an older version did not write, get the field's default.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from torchtriage.errors import DamagedJson
 Scalar = str | int | float | bool | None
 Kind = TypeVar("Kind")
 _Read = Callable[[Any], Any]
-_NAMES: dict[Any, tuple[str, ...]] = {}  # of fields, by type; asked once
-_READERS: dict[Any, _Read] = {}  # by type; made once
+_NAMES: dict[Any, tuple[str, ...]] = {}  # the fields of each type, looked up once
+_READERS: dict[Any, _Read] = {}  # the function for each type, made once
 _CALLED = {str: "a string", int: "a whole number", float: "a number", bool: "true or false", NoneType: "null"}
 _PLAIN = frozenset((str, int, float, bool, NoneType))
 
 
 def json_form(value: Any) -> Any:
-    """-> the value as lists, dicts and scalars."""
+    """Returns the value as lists, dicts and scalars."""
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -46,12 +46,13 @@ def json_form(value: Any) -> Any:
 
 
 def fields_form(value: Any) -> dict[str, Any]:
-    """-> the fields of a dataclass, each as JSON."""
+    """Returns the fields of a dataclass, each as JSON."""
     return {name: json_form(getattr(value, name)) for name in _names(type(value))}
 
 
 def from_json_form(kind: type[Kind], data: Any) -> Kind:
-    """-> the dataclass that `json_form` was given. Raises DamagedJson, which names the part that does not fit."""
+    """Returns the dataclass from which `json_form` made this data. Raises DamagedJson, which names the part that does
+    not fit."""
     try:
         return cast(Kind, _reader(kind)(data))
     except _Misfit as misfit:
@@ -59,7 +60,8 @@ def from_json_form(kind: type[Kind], data: Any) -> Kind:
 
 
 class _Misfit(Exception):
-    """A value that is not of its type; `path` grows on the way out, so that reading well-formed values pays nothing."""
+    """A value that does not have its type. `path` is built while the error passes upward, so that reading correct
+    values stays fast."""
 
     def __init__(self, problem: str) -> None:
         self.problem = problem
@@ -73,7 +75,7 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 
 def _reader(kind: Any) -> _Read:
-    """-> the function that makes a value of this type out of its JSON."""
+    """Returns the function that makes a value of this type from its JSON."""
     if kind not in _READERS:
         _READERS[kind] = _new_reader(kind)
     return _READERS[kind]
@@ -103,7 +105,7 @@ def _new_reader(kind: Any) -> _Read:
 
 
 def _scalar_reader(kind: type) -> _Read:
-    kinds = (float, int) if kind is float else (kind,)  # a whole number is written without its point
+    kinds = (float, int) if kind is float else (kind,)  # a whole number is written without its decimal point
     problem = f"is not {_CALLED.get(kind, kind.__name__)}"
 
     def read(data: Any) -> Any:
@@ -134,7 +136,8 @@ def _converter(convert: _Read) -> _Read:
 
 
 def _union_reader(kinds: tuple[Any, ...]) -> _Read:
-    """Among several types, scalars are recognized by the value's own type; at most one is not a scalar."""
+    """In a union of types, scalars are recognized by the type of the value. At most one member may be a type other than
+    a scalar."""
     scalars = frozenset(kind for kind in kinds if kind in _PLAIN) | (
         frozenset((int,)) if float in kinds else frozenset()
     )
@@ -156,7 +159,7 @@ def _list_reader(item: _Read) -> _Read:
             raise _Misfit("is not a list")
         found: list[Any] = []
         try:
-            found.extend(map(item, data))  # what came before a misfit is kept, so its place is known
+            found.extend(map(item, data))  # the values read before the error are kept, so that its place is known
         except _Misfit as misfit:
             misfit.path.insert(0, str(len(found)))
             raise

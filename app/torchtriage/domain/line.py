@@ -7,20 +7,22 @@ from typing import NamedTuple
 
 
 class Position(NamedTuple):
-    """Where a line is in a run: the number of its file, in name order, and of the line among those of that file.
+    """Where a line is in a run: the number of its file, in the order of names, and the number of the line in that file.
 
-    Positions compare as the run is read. The pieces of a rotated log are one file, whose lines go on being counted.
+    Positions are compared in the order in which the run is read. The pieces of a rotated log count as one file with
+    continuous line numbers.
     """
 
     file: int
     line: int
 
     def down(self, lines: int) -> Position:
-        """-> the position that many lines further down in the same file."""
+        """Returns the position that many lines further down in the same file."""
         return Position(self.file, self.line + lines)
 
     def lines_below(self, other: Position) -> float:
-        """-> how many lines it is below `other`; below zero above it, infinite in another file."""
+        """Returns how many lines this is below `other`. The result is negative if it is above, and infinite in another
+        file."""
         if self.file == other.file:
             return self.line - other.line
         return inf if self.file > other.file else -inf
@@ -42,9 +44,9 @@ START = Position(0, 0)  # above all lines of a run
 class Line(NamedTuple):
     """One line of one file of a run.
 
-    `number` counts from 1 in `file`; `raw` is the line as it stands, decoded; `text` is what its writer printed,
-    without prefixes, colours and carriage returns. `position` is where it is in the whole run.
-    What the line does not tell is None. A tuple, as they are many: a frozen dataclass takes five times as long to make.
+    `number` counts from 1 in `file`. `raw` is the whole line, decoded. `text` is the message without prefixes, colors
+    and carriage returns. `position` is the place in the whole run. Values that the line does not show are None. This is
+    a tuple because there are many lines: making a frozen dataclass takes five times as long.
     """
 
     number: int
@@ -59,4 +61,4 @@ class Line(NamedTuple):
     stream: str = ""
     attempt: int = 0
     pod: str | None = None
-    node: int | None = None  # the rank of its host among the run's hosts
+    node: int | None = None  # node rank of its host in the run

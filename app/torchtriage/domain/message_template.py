@@ -1,7 +1,7 @@
-"""A message that a library can print: its words, and slots where values go.
+"""A message that a library can print: its words, and slots for values.
 
-A template is written as Python's f-strings are: `{key} not in {mapping}`, a brace of the message itself doubled. A slot
-is named as the library's code names the value; `{}` where that is no short expression.
+A template is written like a Python f-string: `{key} not in {mapping}`, with doubled braces for the message's own. A
+slot has the name of the value in the library's code, or is `{}` if the code has no short expression for it.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-LONGEST_NAME = 40  # characters of a slot's name
-_LEAST_WORDS = 2  # of its own, by which a message can be known again
+LONGEST_NAME = 40  # characters of the name of a slot
+_LEAST_WORDS = 2  # words of its own that are needed to recognize a message
 _PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 _EXPRESSION = re.compile(r"[A-Za-z_](?:[\w.()\[\]'\"-]|, )*")
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryMessage:
-    """`module` and `function` (with its classes: `Muon.__init__`) that print it; `kind` is the exception's class, the
-    warning's, or the level of a logger; of native code, what prints there. `since` and `until` are the first and the
-    last version of those read that hold it."""
+    """A message of a library. `module` and `function` (with its classes: `Muon.__init__`) print it. `kind` is the class
+    of the exception or warning, or the level of a logger; in native code it is the function that prints the message.
+    `since` and `until` are the first and last version, among those read, that contain it."""
 
     module: str
     function: str
@@ -31,14 +31,14 @@ class LibraryMessage:
 
 
 class Part(NamedTuple):
-    """A piece of a template: `text` is there literally, or is the name of a slot."""
+    """A piece of a template. `text` is either literal text or the name of a slot."""
 
     text: str
     is_slot: bool = False
 
 
 def parts(template: str) -> tuple[Part, ...]:
-    """-> the template's pieces in their order; constants that follow one another are one."""
+    """Returns the pieces of the template in order. Adjacent literal texts are joined."""
     found: list[Part] = []
     constant, last = "", 0
     for each in _PART.finditer(template):
@@ -55,17 +55,17 @@ def parts(template: str) -> tuple[Part, ...]:
 
 
 def literal(text: str) -> str:
-    """-> a text of the message itself, as a template holds it."""
+    """Returns literal text of the message in the form that a template uses."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
 def slot(name: str) -> str:
-    """-> the slot of a value, with its name where that is one."""
+    """Returns the slot for a value, with its name if this is a valid one."""
     name = " ".join(name.split())
     return f"{{{name}}}" if len(name) <= LONGEST_NAME and _EXPRESSION.fullmatch(name) else "{}"
 
 
 def tells_something(template: str) -> bool:
-    """-> whether a message has enough words of its own to be known again."""
+    """Returns whether a message has enough words of its own to be recognized."""
     words = re.findall(r"[^\W\d_]{2,}", " ".join(part.text for part in parts(template) if not part.is_slot))
     return len(words) >= _LEAST_WORDS

@@ -1,4 +1,4 @@
-"""The newest report that came from a kind of sender."""
+"""The newest report from each kind of sender."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices: what people are told about a group of incidents, in any chat."""
+"""Notices: messages to people about a group of incidents, in any chat."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ class NoticeKind(StrEnum):
     """Why a notice is sent."""
 
     NEW = "new"  # the first incident of a group
-    REGRESSED = "regressed"  # an incident of a group that was resolved
-    COST = "cost"  # the GPU hours that a group lost went over a threshold
-    COUNT = "count"  # the number of its incidents did
-    REPEAT = "repeat"  # one more incident: counters of messages that were sent are set
+    REGRESSED = "regressed"  # an incident in a group that was resolved
+    COST = "cost"  # the GPU hours lost to a group passed a threshold
+    COUNT = "count"  # the number of its incidents passed a threshold
+    REPEAT = "repeat"  # one more incident; updates the counters in sent messages
     STATUS = "status"  # somebody resolved or ignored the group, or opened it again
-    INCIDENT = "incident"  # an incident with its verdict, for channels that record each of them
-    ISSUE = "issue"  # somebody wants an issue about the group
-    ANSWER = "answer"  # somebody handed this log in and waits for the answer
+    INCIDENT = "incident"  # an incident with its verdict, for channels that record every incident
+    ISSUE = "issue"  # somebody asked for an issue about the group
+    ANSWER = "answer"  # somebody submitted this log and waits for the answer
     TEST = "test"
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What there is to tell, in the words of one language. None where it isn't known.
+    """The content of a notice in one language. Unknown values are None.
 
-    `title` is the cause in plain words; of an unexplained run it is the exception. `screen` is what every reader sees
-    first, None where there is no verdict; `evidence` is its telling line, or why there is none. `over` holds the
-    thresholds that were passed, by kind. `document` is the same for machines.
+    `title` is the cause in plain words; for an unexplained run it is the exception. `screen` is what every reader sees
+    first, or None if there is no verdict. `evidence` is the line that shows the failure, or the reason why there is
+    none. `over` are the thresholds that were passed, by kind. `document` is the same content for machines.
     """
 
     kind: NoticeKind
@@ -62,7 +62,7 @@ class Notice:
 
 
 class SendState(StrEnum):
-    """How far an item of the outbox is: waiting (for a verdict) → ready → sent, or failed."""
+    """The states of an item of the outbox: waiting (for a verdict), ready, then sent or failed."""
 
     WAITING = "waiting"
     READY = "ready"
@@ -72,9 +72,9 @@ class SendState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutboxItem:
-    """One thing to do at another service: a notice to send, a question of Slack's to answer, a file to fetch.
+    """One thing to do at another service: send a notice, answer a question from Slack, or fetch a file.
 
-    `problem` is why the last try failed, in a sentence.
+    `problem` is a sentence that says why the last try failed.
     """
 
     id: str
@@ -94,9 +94,8 @@ class OutboxItem:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """Where a group is told of at another service, and the incident that it began with: a Slack channel and the message
-    with which the group's thread begins; a repository or project and the name of an issue; the
-    labels of an alert."""
+    """The place at another service where a group is discussed, and the incident that started it: a Slack channel and
+    the first message of the thread; a repository or project and the name of an issue; or the labels of an alert."""
 
     channel: str
     ts: str

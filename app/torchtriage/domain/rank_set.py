@@ -1,4 +1,4 @@
-"""A set of ranks, which people and JSON see folded to ranges: `0-169,171-511`."""
+"""A set of ranks, which is shown to people and in JSON as ranges: `0-169,171-511`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class RankSet:
-    """Ranks as ranges, each with its first and last one, in their order. A run can have thousands."""
+    """Ranks as sorted ranges, each with its first and last rank. A run can have thousands of ranks."""
 
     ranges: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def of(cls, ranks: Iterable[int]) -> RankSet:
-        """-> the set of these ranks: {0, 1, 2, 5} becomes `0-2,5`."""
+        """Returns the set of these ranks: {0, 1, 2, 5} becomes `0-2,5`."""
         found: list[tuple[int, int]] = []
         for rank in sorted(set(ranks)):
             if found and rank == found[-1][1] + 1:
@@ -26,7 +26,7 @@ class RankSet:
 
     @classmethod
     def from_json(cls, text: str) -> RankSet:
-        """-> the set that `str` gave this text for. Raises ValueError."""
+        """Returns the set for a text that `str` made. Raises ValueError."""
         if type(text) is not str:
             raise ValueError("is not a text of ranges")
         parts = [part.partition("-") for part in text.split(",") if part]
@@ -37,7 +37,7 @@ class RankSet:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, schema_of: Callable[[Any], Any]) -> Any:
-        """-> what the OpenAPI document says about it."""
+        """Returns the schema for the OpenAPI document."""
         return schema_of(str)
 
     def __str__(self) -> str:

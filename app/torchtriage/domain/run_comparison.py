@@ -1,4 +1,4 @@
-"""Two runs side by side: what differs between one that worked, most often, and one that failed."""
+"""The differences between two runs: usually one that worked and one that failed."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 
 class ChangeKind(StrEnum):
-    """What sort of thing differs, in the order in which people look at it."""
+    """The kind of difference, in the order in which people check it."""
 
-    JOB = "job"  # what the sender said of the job: image, commit, queue
-    VERSION = "version"  # of a package
+    JOB = "job"  # what the sender said about the job: image, commit, queue
+    VERSION = "version"  # version of a package
     ENVIRONMENT = "environment"  # a variable of the command's environment
     LAUNCH = "launch"  # launcher, number of ranks, hosts
-    SETTING = "setting"  # an option or a value of the configuration that the log prints
-    TIMING = "timing"  # how long the start and a step took
-    LINE = "line"  # a line of a form that the earlier run never printed
+    SETTING = "setting"  # an option or configuration value that the log prints
+    TIMING = "timing"  # the time that the start and a step took
+    LINE = "line"  # a line whose form does not occur in the earlier run
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`before` and `now` are what the two runs had, None where one had none. `line` is the line of the later run that
-    says it, in `file` (None where the run is one file)."""
+    """A difference. `before` and `now` are the values of the two runs, or None if one had no value. `line` is the line
+    of the later run that shows it, in `file` (None if the run is one file)."""
 
     kind: ChangeKind
     name: str
@@ -34,7 +34,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class NewLine:
-    """A line of the later run of a form that the earlier one never printed."""
+    """A line of the later run whose form does not occur in the earlier one."""
 
     line: int
     text: str
@@ -43,8 +43,8 @@ class NewLine:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """`same` counts the settings that are equal in both runs. `partly` is true where a log was so long that only its
-    beginning and its end were compared."""
+    """The result of a comparison. `same` counts the settings that are equal in both runs. `partly` is True if a log was
+    so long that only its start and its end were compared."""
 
     changes: tuple[Change, ...] = ()
     new_lines: tuple[NewLine, ...] = ()

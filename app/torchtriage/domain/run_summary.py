@@ -1,4 +1,4 @@
-"""What the client tells of a run at its end, so that later runs can be compared with one that worked."""
+"""What the client reports about a run at its end, so that later runs can be compared with one that worked."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from torchtriage.domain.run_comparison import Change
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """`job` is what was told of the job, by name; `versions` are those of the packages that are installed, by name;
-    `environment` the variables of the command, without secrets; `phases` the seconds that each took; `lines` the first
-    lines of each form, masked, in the order in which they came."""
+    """The summary of a run. `job` is what is known about the job, by name; `versions` are those of the installed
+    packages, by name; `environment` are the variables of the command, without secrets; `phases` are the seconds that
+    each phase took; `lines` are the first lines of each form, masked, in the order of the log."""
 
     job: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
@@ -32,8 +32,8 @@ class GoodRun:
 
 @dataclass(frozen=True, slots=True)
 class SinceGood:
-    """What changed since the last run of the same job name that worked: `changes`, the likeliest to matter first; `at`
-    is when that run was received, `incident` its id where its log is stored."""
+    """The changes since the last run with the same job name that worked: `changes`, the most important first. `at` is
+    when that run was received, and `incident` its id if its log is stored."""
 
     at: datetime
     incident: str | None

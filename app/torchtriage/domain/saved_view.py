@@ -1,4 +1,4 @@
-"""Views: filters of the list of incidents that somebody saved under a name."""
+"""Views: filters of the incident list that somebody saved under a name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """For everyone; `query` is what follows the question mark of the list's address."""
+    """A saved view, which everybody can use. `query` is the part of the list's URL after the question mark."""
 
     id: str
     name: str

@@ -1,4 +1,4 @@
-"""Counts over incidents, as outsiders read them."""
+"""Public counts over incidents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Bucket = Literal["hour", "day"]
 
 @dataclass(frozen=True, slots=True)
 class StatsFilter:
-    """Which incidents to count; None leaves a property open. `host` is what the names of hosts begin with."""
+    """Which incidents to count. None means any value. `host` is the beginning of a host's name."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -21,7 +21,7 @@ class StatsFilter:
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """How many incidents of one value were received from `at` (ISO 8601, UTC) on, and what they cost."""
+    """How many incidents with one value were received from `at` (ISO 8601, UTC) on, and their cost."""
 
     at: str
     value: str | None
@@ -31,8 +31,8 @@ class Stat:
 
 @dataclass(frozen=True, slots=True)
 class HostRecord:
-    """What failed first on one host, over all jobs; `hardware` counts what the host itself is to blame for. `jobs` and
-    `entries`, how often which cause, are those of its latest `looked_at` failures."""
+    """The first failures of all jobs on one host. `hardware` counts those that the host itself caused. `jobs`, and
+    `entries` with their counts, are from its latest `looked_at` failures."""
 
     host: str
     count: int
@@ -47,7 +47,7 @@ class HostRecord:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Verdicts of one entry, None where it names none, and outcome; `part` is the time or cluster that they are of."""
+    """The number of verdicts with one entry (None if no entry) and outcome. `part` is their time or cluster."""
 
     part: str
     outcome: str
@@ -58,7 +58,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class BadHost:
-    """A host that was to blame itself for this many failures."""
+    """A host with the number of failures that it caused itself."""
 
     host: str
     hardware: int
@@ -67,8 +67,8 @@ class BadHost:
 
 @dataclass(frozen=True, slots=True)
 class HostFailures:
-    """Failures of a host of a cluster (None where that is not told), of which `hardware` were its own fault, beside
-    `of_cluster` failures on `hosts` hosts of the cluster that runs failed on."""
+    """The failures of a host in a cluster (None if unknown). The host itself caused `hardware` of them. The cluster had
+    `of_cluster` failures on `hosts` hosts."""
 
     host: str
     cluster: str | None
@@ -85,8 +85,8 @@ class HostFailures:
 
 @dataclass(frozen=True, slots=True)
 class UnlikelyHost:
-    """A host that failed more often than chance allows: `chance` is the probability of as many failures or more, where
-    each host of the cluster is equally likely to fail (the binomial test), times how many hosts were compared."""
+    """A host that failed more often than chance allows. `chance` is the probability of at least as many failures if
+    each host of the cluster is equally likely to fail (the binomial test), times the number of hosts compared."""
 
     failures: HostFailures
     chance: float
@@ -94,11 +94,10 @@ class UnlikelyHost:
 
 @dataclass(frozen=True, slots=True)
 class RetrySuccess:
-    """What came of incidents whose advice was a retry, the latest first, `looked_at` at most.
+    """What happened after incidents whose advice was a retry: the latest `looked_at` incidents at most.
 
-    `same` and `other`: a later attempt of the job failed again, of the same entry or not. `healthy`: it ran well.
-    `unknown`: nothing was heard of the job again, so it ran well, or nobody tried, or nobody told; or its log does not
-    tell how it ended.
+    `same` and `other`: a later attempt of the job failed with the same entry or another one. `healthy`: it ran well.
+    `unknown`: no later attempt was received, or its log does not show how it ended.
     """
 
     looked_at: int = 0
@@ -117,7 +116,8 @@ class RetrySuccess:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """How often people said that verdicts that name an entry are right, and wrong; an entry of None named none."""
+    """How often people said that the verdicts with an entry are right or wrong. If `entry` is None, the verdicts named
+    no entry."""
 
     entry: str | None
     right: int

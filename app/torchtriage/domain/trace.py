@@ -1,4 +1,4 @@
-"""One triage, step by step: what each step gave and how long it took. Who wants it hands in the clock."""
+"""The steps of one triage: the result of each and the time it took. The caller provides the clock."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TypeVar
 T = TypeVar("T")
 
 MOST_SAMPLES = 3
-SAMPLE = 80  # characters of one
+SAMPLE = 80  # characters of a sample
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a triage: its name, its seconds, what it gave (`412 lines`) and a few samples of that."""
+    """One step of a triage: its name, its seconds, its result (`412 lines`) and a few samples of the result."""
 
     name: str
     seconds: float
@@ -31,10 +31,10 @@ class _Stream:
 
 
 class Trace:
-    """Collects the steps of one triage. Steps that stream work by turns; each one's time is its own."""
+    """Collects the steps of one triage. Streaming steps run in turns, and each is charged only its own time."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """`clock` gives seconds from any moment on."""
+        """`clock` returns seconds from any starting point."""
         self._clock = clock
         self._last = clock()
         self._streams: dict[tuple[str, str], _Stream] = {}
@@ -43,7 +43,7 @@ class Trace:
     def through(
         self, name: str, unit: str, items: Iterable[T], count: Callable[[T], int], sample: Callable[[T], str]
     ) -> Iterator[T]:
-        """-> the items of a step that streams, which are counted as they go by."""
+        """Returns the items of a streaming step, and counts them as they pass."""
         stream = self._streams.setdefault((name, unit), _Stream())
         return self._counted(stream, iter(items), count, sample)
 
@@ -62,9 +62,9 @@ class Trace:
             yield item
 
     def did(self, name: str, gave: str, samples: Iterable[str] = ()) -> None:
-        """Takes that a step has ended, which began where the last one did."""
+        """Records a step that has just ended. It began when the previous one ended."""
         now, before = self._clock(), 0.0
-        for (stream, unit), stream_of in self._streams.items():  # Each waited for the one before it.
+        for (stream, unit), stream_of in self._streams.items():  # Each step waited for the one before it.
             self._steps.append(
                 Step(stream, stream_of.seconds - before, f"{stream_of.gave:,} {unit}", tuple(stream_of.samples))
             )

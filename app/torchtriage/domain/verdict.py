@@ -1,6 +1,6 @@
-"""What the engine answers about one run; `as_dict` gives the JSON form that outsiders rely on.
+"""The answer of the engine about one run. `as_dict` returns the public JSON form.
 
-No slots here: each verdict goes from one process to another, which takes several times as long where there are.
+These classes have no slots: verdicts are sent between processes, and slots make that several times slower.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FAILED: tuple[Outcome, ...] = ("explained", "unexplained")  # those of runs that
 
 @dataclass(frozen=True)
 class Evidence:
-    """A verbatim line of the log, redacted; `line` counts from 1 in `file` (None where the run is one file)."""
+    """A line of the log with secrets removed. `line` counts from 1 in `file` (None if the run is one file)."""
 
     line: int
     text: str
@@ -47,7 +47,7 @@ class StackFrame:
 
 @dataclass(frozen=True)
 class ExceptionFact:
-    """The exception of the root cause: dotted type, whole message, frames with the outermost first."""
+    """The exception of the root cause: its dotted type, whole message, and frames with the outermost first."""
 
     type: str
     message: str
@@ -56,10 +56,10 @@ class ExceptionFact:
 
 @dataclass(frozen=True)
 class SuggestedFix:
-    """A fix of the entry, for this run: commands are filled with what the log tells.
+    """A fix of the entry for this run, with commands that are filled with values from the log.
 
-    `applies` names the versions that it is for; `shown` is the version of this run that decides, and `fits` whether it
-    is one of them, None where the log tells none.
+    `applies` names the versions that it is for. `shown` is this run's version, and `fits` says whether it is one of
+    them, or is None if the log does not show the version.
     """
 
     title: str
@@ -72,7 +72,7 @@ class SuggestedFix:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why the verdict is what it is: the name of a reason and the values of its sentence, for any language."""
+    """A reason for the verdict: the name of the reason, and the values for its sentence in any language."""
 
     name: str
     values: dict[str, Scalar] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Reason:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, schema_of: Callable[[Any], Any]) -> Any:
-        """-> what the OpenAPI document says about it."""
+        """Returns the schema for the OpenAPI document."""
         return schema_of(tuple[str, dict[str, Any]])
 
 
@@ -99,8 +99,8 @@ _OF_SUSPECTS = frozenset({"missing", "few", "behind", "dumps"})  # reasons that 
 
 @dataclass(frozen=True)
 class RootCause:
-    """What explains the other events of the run and is explained by none. `entry` is None where no entry names it;
-    `pack` is the name and version of the pack that the entry came from, None where it came from none."""
+    """The event that explains the other events of the run and is explained by none. `entry` is None if no entry names
+    it. `pack` is the name and version of the pack that the entry came from, or None."""
 
     entry: str | None
     title: str
@@ -121,25 +121,26 @@ class RootCause:
     owner: str | None = None
     captured: dict[str, str] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
-    because: tuple[Reason, ...] = ()  # the same reasons, to be put into sentences of any language
+    because: tuple[Reason, ...] = ()  # the same reasons, from which sentences in any language are made
     pack: str | None = None
 
     @property
     def words(self) -> str:
-        """What the failure says about itself: its exception's type and message, and the lines that show it."""
+        """The failure's own words: the type and message of its exception, and the lines that show it."""
         raised = [f"{self.exception.type}: {self.exception.message}"] if self.exception else []
         return "\n".join((*raised, *(line.text for line in self.evidence)))
 
     @property
     def suspects(self) -> str | None:
-        """The ranks to look at first where none is named: those that the others waited for, or that stand apart."""
+        """The ranks to look at first if no rank is named: those that the others waited for, or that differ from the
+        rest."""
         named = (str(reason.values.get("ranks")) for reason in self.because if reason.name in _OF_SUSPECTS)
         return next(named, None) if self.rank is None else None
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A guess below `possible`, or an entry that lost to the root cause."""
+    """A guess with a confidence below `possible`, or an entry that is less likely than the root cause."""
 
     entry: str
     score: float
@@ -148,7 +149,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Cascade:
-    """Something that happened because of another, on these ranks."""
+    """A failure that happened because of another one, on these ranks."""
 
     entry: str | None
     ranks: RankSet
@@ -160,12 +161,12 @@ class Cascade:
 
 @dataclass(frozen=True)
 class RankMark:
-    """What became of some ranks in the root cause's attempt, and the line that shows it.
+    """What happened to some ranks in the attempt of the root cause, and the line that shows it.
 
-    `kind`: first (failed first), missing (the others timed out waiting for it), failed (on its own, later), waited (for
-    ranks that were gone), stopped (by the launcher), ended (only its exit status is told), silent (it shows no
-    failure). `time` begins with `--` where the log tells no year; `until` is the latest of several times; `waited` is
-    how many seconds it had waited by then.
+    `kind`: first (failed first), missing (the others timed out waiting for it), failed (by itself, later), waited (for
+    ranks that were gone), stopped (by the launcher), ended (only its exit status is known), silent (it shows no
+    failure). `time` begins with `--` if the log gives no year. `until` is the latest of several times. `waited` is how
+    many seconds it had waited by then.
     """
 
     ranks: RankSet
@@ -183,12 +184,12 @@ _NO_RANKS = RankSet()
 
 @dataclass(frozen=True)
 class RunEvent:
-    """Something other than progress that lines of the run tell, once for all ranks that showed an equal one.
+    """An event other than progress that lines of the run show, once for all ranks with an equal event.
 
-    `kind` is who speaks: kernel, scheduler, watchdog, launcher, exit (a process ended) or program. `standing` is what
-    it is to the verdict: cause, consequence, survived (the run went on), or unknown (no sign knows it). `until` is the
-    latest of several times; times are written as a RankMark's. `host` is told where it is one. `count` is how often the
-    same was told, and `text` the first of its lines, without secrets and cut.
+    `kind` is the source: kernel, scheduler, watchdog, launcher, exit (a process ended) or program. `standing` is its
+    relation to the verdict: cause, consequence, survived (the run continued), or unknown (it matches no sign). `until`
+    is the latest of several times; times have the form of RankMark's. `host` is set if there is only one. `count` is
+    the number of equal events, and `text` is the first of the lines, cut and without secrets.
     """
 
     kind: str
@@ -207,7 +208,7 @@ class RunEvent:
 
 @dataclass(frozen=True)
 class LastProgress:
-    """The last progress that ranks showed before the run ended: those that came to the same step, and the last of their
+    """The last progress of ranks before the run ended: the ranks that reached the same step, and the last of their
     lines."""
 
     ranks: RankSet
@@ -219,7 +220,7 @@ class LastProgress:
 
 @dataclass(frozen=True)
 class Action:
-    """What a machine should do: `advice` is retry, retry-elsewhere, fix-first or none; `retry` yes, no or once."""
+    """What a machine should do. `advice` is retry, retry-elsewhere, fix-first or none; `retry` is yes, no or once."""
 
     retry: str
     advice: str
@@ -228,18 +229,18 @@ class Action:
 
     @property
     def retry_word(self) -> str:
-        """What each page and chat says of a retry: yes, no, once or elsewhere."""
+        """The word for a retry that each page and chat uses: yes, no, once or elsewhere."""
         return retry_word(self.retry, self.advice)
 
     @property
     def exclusion(self) -> str:
-        """The option of sbatch and srun that leaves the hosts out; empty where there is none."""
+        """The option of sbatch and srun that leaves the hosts out, or an empty text."""
         return exclusion(self.exclude_hosts)
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """Why one attempt of a launch failed: the entry, None where none names it, and the line that says so."""
+    """Why one attempt of a launch failed: the entry, or None if no entry names it, and the line that shows it."""
 
     attempt: int
     entry: str | None
@@ -249,7 +250,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class EarlierRun:
-    """A run that precedes the last one in the same file."""
+    """A run that comes before the last one in the same file."""
 
     outcome: str
     entry: str | None
@@ -258,7 +259,7 @@ class EarlierRun:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that the run wrote to its end: where, at which step and when, and the line that says so."""
+    """A checkpoint that was written completely: its path, step and time, and the line that shows it."""
 
     path: str | None
     step: int | None
@@ -269,11 +270,11 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class ProgressCurve:
-    """How a run went on: lines of progress spread over it, from the first to the last, one column a kind of value.
+    """The course of a run: progress lines from the first to the last, with a column for each kind of value.
 
-    All columns are as long as `lines`, with None where a line does not tell. `values` holds those that lines tell, by
-    the names of their facts (`last_loss`, `grad_norm`, `seconds_per_step` …; docs/facts.md); a loss that is no number
-    is None too.
+    All columns have the length of `lines`, with None if a line has no value. `values` are the values in the lines by
+    the names of their facts (`last_loss`, `grad_norm`, `seconds_per_step` …; see docs/facts.md). A loss that is not a
+    number is None too.
     """
 
     file: str | None
@@ -285,8 +286,8 @@ class ProgressCurve:
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """How far the clock of `host` is ahead of that of `reference`, in seconds; below 0 it is behind. `events` is on how
-    many common steps that rests, and `spread` how many seconds these differ at most."""
+    """How many seconds the clock of `host` is ahead of that of `reference`, or behind if negative. `events` is how many
+    common steps this is based on, and `spread` is the largest difference between them in seconds."""
 
     host: str
     seconds: float
@@ -297,16 +298,16 @@ class ClockOffset:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What the log says about the run itself; None where it does not.
+    """What the log shows about the run itself. Unknown values are None.
 
-    `versions` are printed ones; `versions_inferred` holds ranges (`>=2.3,<2.5`) that the forms of lines leave open.
-    `phase` is what the run did when its root cause happened; `seconds_after_failure` is the time from there to the
-    last line that tells one. `checkpoints` are the newest that were written before the root cause, `checkpoint` is the
-    last of them. `progress` is how the run went on, of the rank that tells the most. `last_progress` is how far each
-    rank came, told of short logs only, and `host_ranks` which ranks ran on a host, as far as lines tell.
-    `clock_offsets` are those of hosts whose clocks are known to be wrong against most others'.
-    `suspect_ranks` are held responsible, by dumps, stacks or the log; empty where that is not known. `sources` is what
-    each file was taken for. `waits` is where the ranks stand in a hang, as dumps, stacks and reports show it.
+    `versions` are printed in the log; `versions_inferred` are ranges (`>=2.3,<2.5`) that follow from the forms of
+    lines. `phase` is what the run did when its root cause happened; `seconds_after_failure` is the time from then to
+    the last line with a time. `checkpoints` are the newest that were written before the root cause, and `checkpoint` is
+    the last of them. `progress` is the course of the run, from the rank that shows the most. `last_progress` is how far
+    each rank came, for short logs only. `host_ranks` are the ranks that ran on each host, as far as lines show it.
+    `clock_offsets` are those of hosts whose clocks are known to differ from most others. `suspect_ranks` are
+    responsible according to dumps, stacks or the log, or empty if unknown. `sources` are the forms of the files.
+    `waits` are the states of the ranks in a hang, according to dumps, stacks and reports.
     """
 
     launcher: str | None = None
@@ -334,7 +335,7 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class AnswerStep:
-    """One thing to do now, and the command or code for it where there is one; no slot is open."""
+    """One thing to do now, possibly with a command or code. All slots are filled."""
 
     do: str
     run: str | None = None
@@ -344,10 +345,10 @@ class AnswerStep:
 class Answer:
     """What a reader sees first: what failed in this run, what to do, and what the log does not show.
 
-    `case` is the case of the root cause's entry that speaks, None where none holds. `form` is the form of the message
-    that speaks in its place, where the entry does not know the message itself. `values` are what its sentences are
-    filled with, so that they can be said in another language later; `facts` those of them that lines tell. `pack` is
-    the name and version of the pack that added the case to the entry, None where none did.
+    `case` is the case of the root cause's entry that answers, or None. `form` is the message form that answers instead
+    if the entry does not know the message. `values` fill the sentences, so that these can be shown in another language
+    later; `facts` are those of the values that lines show. `pack` is the name and version of the pack that added the
+    case to the entry, or None.
     """
 
     case: str | None
@@ -371,9 +372,9 @@ class Stats:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The engine's answer. `outcome` is explained, unexplained, healthy, or inconclusive: neither a failure nor a good
-    end is seen, and `answer` says what is missing. Older versions called that healthy too, without an answer.
-    `provisional`: the run went on when its log was read."""
+    """The engine's answer. `outcome` is explained, unexplained, healthy or inconclusive. Inconclusive means that the
+    log shows neither a failure nor a good end, and `answer` says what is missing; older versions called this healthy,
+    without an answer. `provisional`: the run was still going when its log was read."""
 
     source: str
     outcome: str
@@ -398,11 +399,12 @@ class Verdict:
 
     @property
     def never_arrived(self) -> bool:
-        """Whether the others waited in vain for the rank of the root cause: its time is then that of their reports."""
+        """Whether the others waited in vain for the rank of the root cause. Its time is then the time of their
+        reports."""
         rank = self.root_cause.rank if self.root_cause else None
         gone = (mark.ranks for mark in self.timeline if mark.kind == "missing" and mark.time is None)
         return rank is not None and any(rank in ranks for ranks in gone)
 
     def as_dict(self) -> dict[str, Any]:
-        """The verdict as plain lists, dicts and scalars."""
+        """The verdict as lists, dicts and scalars."""
         return fields_form(self)

@@ -1,6 +1,6 @@
-"""The vocabulary of the knowledge base: named lists of words and of patterns, read where the engine needs them.
+"""The vocabulary of the knowledge base: named lists of words and of patterns that the engine uses.
 
-No slots here, as with entries: each start reads them out of a pickle.
+These classes have no slots, as in entry.py: each start reads them from a pickle.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class VocabularyPattern:
-    """A regex of RE2, searched in a text; `unless` is one that must not match at the same place. `name` is what a match
-    stands for, where a list tells its patterns apart; `tells` are the facts, by name, that follow from one. Lists of
-    facts have `units`, by group, `tells_of`, and a `pointer` for the scan."""
+    """An RE2 regex that is searched in a text. `unless` must not match at the same place. `name` is the meaning of a
+    match, if a list distinguishes its patterns. `tells` are the facts, by name, that follow from a match. Lists of
+    facts also have `units` and `tells_of`, by group, and a `pointer` for the scan."""
 
     regex: str
     unless: str | None = None
@@ -26,12 +26,13 @@ class VocabularyPattern:
 
     @property
     def exact(self) -> str:
-        """The regex for Python's re, with what it must not match."""
+        """The regex for Python's re, with the part that must not match."""
         return self._cased(f"(?!{self.unless})(?:{self.regex})" if self.unless else self.regex)
 
     @property
     def loose(self) -> str:
-        """The regex without what it must not match, as RE2 and Hyperscan know no look-ahead: it finds no less."""
+        """The regex without the part that must not match, because RE2 and Hyperscan have no look-ahead. It finds at
+        least as much."""
         return self._cased(self.regex)
 
     def _cased(self, regex: str) -> str:
@@ -40,8 +41,8 @@ class VocabularyPattern:
 
 @dataclass(frozen=True)
 class VocabularyList:
-    """One list: what it is for, where its items come from, and the items in their order, all of one form:
-    words, patterns, or groups of words by name. `facts`: what the groups of its patterns mean, where they are facts."""
+    """One list: its purpose, the source of its items, and the items in order. All items have one form: words, patterns,
+    or groups of words by name. `facts` says what the groups of the patterns mean, if they are facts."""
 
     name: str
     purpose: str = ""
@@ -52,7 +53,7 @@ class VocabularyList:
     facts: tuple[tuple[str, str], ...] = ()
 
     def plus(self, other: VocabularyList) -> VocabularyList:
-        """-> this list with the items of another one behind its own."""
+        """Returns this list with the items of another one after its own."""
         groups = dict(self.groups)
         for name, words in other.groups:
             groups[name] = tuple(dict.fromkeys((*groups.get(name, ()), *words)))
@@ -69,27 +70,27 @@ class VocabularyList:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """All lists by name. Asking for a list that the knowledge base lacks raises KeyError."""
+    """All lists by name. Raises KeyError for a list that the knowledge base does not have."""
 
     lists: dict[str, VocabularyList] = field(default_factory=dict)
 
     def words(self, name: str) -> tuple[str, ...]:
-        """-> the words of a list."""
+        """Returns the words of a list."""
         return self.lists[name].words
 
     def regex(self, name: str) -> str:
-        """-> one regex of Python's re for all items of a list, words literally."""
+        """Returns one Python regex for all items of a list. Words are matched literally."""
         found = self.lists[name]
         return "|".join((*(re.escape(word) for word in found.words), *(item.exact for item in found.patterns)))
 
     def patterns(self, name: str) -> tuple[VocabularyPattern, ...]:
-        """-> the patterns of a list."""
+        """Returns the patterns of a list."""
         return self.lists[name].patterns
 
     def beginning(self, prefix: str) -> tuple[VocabularyList, ...]:
-        """-> the lists whose names begin so, in their order."""
+        """Returns the lists whose names begin with `prefix`, in order."""
         return tuple(self.lists[name] for name in sorted(self.lists) if name.startswith(prefix))
 
     def groups(self, name: str) -> dict[str, tuple[str, ...]]:
-        """-> the groups of a list: the words under each name."""
+        """Returns the groups of a list: the words under each name."""
         return dict(self.lists[name].groups)
