@@ -1,1 +1,2 @@
-"""What is known of one failure, for sentences and people: a root cause and its run in, facts with lines out."""
+"""Facts about one failure, for sentences and for people. Input: a root cause and its run. Output: facts with their log
+lines."""

@@ -1,4 +1,5 @@
-"""What failed in the line of code that a traceback shows: the line and the message in, the operand and similar out."""
+"""Finds what failed in the line of code that a traceback shows. Input: the line and the message. Output: facts such as
+`operand`."""
 
 from __future__ import annotations
 
@@ -18,12 +19,13 @@ from torchtriage.lazy_regex import lazy_regex
 Found = dict[str, str | None]
 Rule = Callable[[Statement, re.Match[str]], Found]
 _NONE: frozenset[str] = frozenset()
-FILE_FUNCTIONS = "file-functions"  # the list of the vocabulary: names of functions that a file's path is passed to
+FILE_FUNCTIONS = "file-functions"  # the vocabulary's list: functions that take the path of a file
 _FILE_NAME = lazy_regex(r"/|\w\.[A-Za-z]\w{1,11}$")
 _RAISE = lazy_regex(r"raise\b|self\._(?:format_and_)?raise|$")
-_Names = ast.Tuple | ast.List  # what an unpacking fills
+_Names = ast.Tuple | ast.List  # the target of an unpacking
 _OF_LIBRARY = ("operand", "collection", "index", "condition", "target", "source")
-_NO_CALL = frozenset({"NameError", "UnboundLocalError", "AssertionError", "KeyboardInterrupt"})  # never of a call
+# These never refer to a call.
+_NO_CALL = frozenset({"NameError", "UnboundLocalError", "AssertionError", "KeyboardInterrupt"})
 _OPERATORS: dict[str, type[ast.AST]] = {
     "+": ast.Add, "-": ast.Sub, "*": ast.Mult, "/": ast.Div, "//": ast.FloorDiv, "%": ast.Mod, "@": ast.MatMult,
     "**": ast.Pow, "**orpow()": ast.Pow, "&": ast.BitAnd, "|": ast.BitOr, "^": ast.BitXor,
@@ -32,15 +34,18 @@ _OPERATORS: dict[str, type[ast.AST]] = {
 
 
 def code_line(failure: Failure) -> Iterator[Fact]:
-    """`operand` (the expression in the user's line that the message is about: `batch['ids']`) and `operand_type` (what
-    it is, in the message's words: NoneType, list); `other_operand` and `other_type` beside an operator; `attribute`;
-    `collection`, `key` and `index` of a subscript; `condition` of an assertion; `target` and `source` of an unpacking,
-    and `items_of` where a loop unpacks each item; `imported` (module of an import statement); `called` (the call in the
-    user's line that failed, as `torch.load`)
-    and its first `argument`. Where the failing line is a library's, these are `library_operand`, `library_collection`,
-    `library_index`, `library_condition`, `library_target` and `library_source`. A fact that the
-    line does not tell for certain is left out. `code_names` are the variables in the line: `x, self.weight`;
-    `passed_name` is the operand where the caller's line passes it in."""
+    """Yields facts about the line of code that failed. Facts that the line does not show for certain are left out.
+
+    `operand` is the expression in the user's line that the message is about (`batch['ids']`), and `operand_type` is its
+    type as the message names it (NoneType, list). `other_operand` and `other_type` describe the other side of an
+    operator. Others are `attribute`; `collection`, `key` and `index` of a subscript; `condition` of an assertion;
+    `target` and `source` of an unpacking, and `items_of` if a loop unpacks each item; `imported`, the module of an
+    import statement; `called`, the call that failed (`torch.load`), and its first `argument`.
+
+    If the failing line belongs to a library, the names are `library_operand`, `library_collection`, `library_index`,
+    `library_condition`, `library_target` and `library_source`. `code_names` are the variables in the line (`x,
+    self.weight`). `passed_name` is the operand's name in the line of the caller that passes it.
+    """
     told = _told(failure)
     for name, value in told.items():
         if value:
@@ -55,8 +60,8 @@ def code_line(failure: Failure) -> Iterator[Fact]:
 
 @lru_cache(maxsize=256)
 def _given(code: str, marked: str) -> list[str]:
-    """-> the variables that a user's line works with, as they can be printed above it. `marked`: the part of it that
-    Python underlined."""
+    """Returns the variables that a user's line uses and that a print statement above it could show. `marked` is the
+    part that Python underlined."""
     statement = parsed(code, marked)
     if statement is None or _RAISE.match(code.strip()):
         return []
@@ -74,7 +79,7 @@ _MOST_NAMES = 3
 
 
 def _told(failure: Failure) -> Found:
-    """-> the facts by their names; None is not known."""
+    """Returns the facts by name. The value of an unknown fact is None."""
     raised = failure.raised
     if raised is None:
         return {}
@@ -97,7 +102,7 @@ def _told(failure: Failure) -> Found:
 
 
 def _passed(own: list[Frame]) -> str | None:
-    """-> the variable of the user's innermost line that the line above passes into the function by the same name."""
+    """Returns the variable in the user's innermost line that its caller passes to the function under the same name."""
     if len(own) < 2:
         return None
     line, call = parsed(own[-1].code, own[-1].marked), parsed(own[-2].code, own[-2].marked)
@@ -129,7 +134,7 @@ def _only_argument(line: Statement) -> str | None:
 
 
 def _operands(frame: Frame, kind: str, message: str, openers: frozenset[str]) -> Found:
-    """-> what the message is about in a frame's line; nothing where the line only raises."""
+    """Returns what the message is about in a frame's line. The result is empty if the line only raises an exception."""
     if _RAISE.match(frame.code.strip()):
         return {}
     statement = parsed(frame.code, frame.marked)
@@ -137,8 +142,8 @@ def _operands(frame: Frame, kind: str, message: str, openers: frozenset[str]) ->
 
 
 def operands(statement: Statement, kind: str, message: str, openers: frozenset[str] = _NONE) -> Found:
-    """-> the facts that a statement and the exception's message tell together, by name; None is not known. `openers`:
-    names of functions that a file's path is passed to."""
+    """Returns the facts that a statement and the exception's message show together, by name. The value of an unknown
+    fact is None. `openers` are names of functions that take the path of a file."""
     if kind == "AssertionError":
         asserted = statement.all(ast.Assert)
         return {"condition": statement.source(asserted[0].test) if asserted else None}
@@ -149,7 +154,7 @@ def operands(statement: Statement, kind: str, message: str, openers: frozenset[s
 
 
 def _types(kind: str, message: str) -> Found:
-    """-> of what type the operands are, as far as the message says."""
+    """Returns the types of the operands, if the message names them."""
     for pattern in _TYPES:
         if found := pattern.search(message):
             return found.groupdict()
@@ -157,7 +162,7 @@ def _types(kind: str, message: str) -> Found:
 
 
 def _call(frame: Frame, callee: str) -> Found:
-    """-> the call in a user's line that led into a library's function, and its first argument."""
+    """Returns the call in a user's line that led into a library's function, and its first argument."""
     statement = parsed(frame.code, frame.marked)
     if statement is None or (callee.startswith("__") and callee not in _CALLED):
         return {}
@@ -168,7 +173,8 @@ def _call(frame: Frame, callee: str) -> Found:
     return _of_call(statement, named[0])
 
 
-_CALLED = ("__init__", "__call__", "__new__")  # what a call runs; of the others, an operator or an attribute
+# Methods that a call runs; any other method belongs to an operator or an attribute.
+_CALLED = ("__init__", "__call__", "__new__")
 
 
 def _of_call(statement: Statement, call: ast.Call) -> Found:
@@ -179,12 +185,13 @@ def _of_call(statement: Statement, call: ast.Call) -> Found:
 
 
 def _name(node: ast.AST) -> str:
-    """-> the last part of a dotted name."""
+    """Returns the last part of a dotted name."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _only(statement: Statement, nodes: Iterable[ast.AST]) -> str | None:
-    """-> what all nodes are in the text; None where they differ, so that nobody knows which one failed."""
+    """Returns the source text that all nodes share. If they differ, it is unknown which one failed, and the result is
+    None."""
     texts = {statement.source(node) for node in nodes}
     return texts.pop() if len(texts) == 1 else None
 
@@ -210,7 +217,7 @@ def _key(statement: Statement, found: re.Match[str]) -> Found:
     nodes = _subscripts(statement)
     same = [node for node in nodes if isinstance(node.slice, ast.Constant) and repr(node.slice.value) == key]
     others = [node for node in nodes if not isinstance(node.slice, ast.Constant)]
-    if len(others) > 1:  # text[:, 3] is a tensor's: a dict has no slices
+    if len(others) > 1:  # text[:, 3] needs a tensor: a dict has no slices
         others = [node for node in others if not _is_sliced(node)] or others
     chosen = same or others
     told = {"key": key.strip("'\""), "collection": _only(statement, (node.value for node in chosen))}
@@ -278,7 +285,8 @@ def _iterated(statement: Statement, found: re.Match[str]) -> Found:
 
 
 def _walked(node: ast.AST) -> list[ast.AST]:
-    """-> what must be iterable there: a generator expression, zip(a, b) or enumerate(a) never is None itself."""
+    """Returns the expressions there that must be iterable. A generator expression, zip(a, b) or enumerate(a) is never
+    None itself."""
     if isinstance(node, (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
         return [node.generators[0].iter]
     if isinstance(node, ast.Call) and _name(node.func) in _NEVER_NONE and node.args:
@@ -316,7 +324,7 @@ def _binary(statement: Statement, found: re.Match[str]) -> Found:
             pairs.append((node.target, node.value))
         elif isinstance(node, ast.Compare) and len(node.ops) == 1 and operator and isinstance(node.ops[0], operator):
             pairs.append((node.left, node.comparators[0]))
-    if "operator" not in groups:  # the message names the type of the right side, which is none of a text's
+    if "operator" not in groups:  # the message names the right side's type, which is not that of a text
         pairs = [pair for pair in pairs if not isinstance(pair[1], (ast.JoinedStr, ast.Constant))] or pairs
     return _both(statement, found, pairs)
 
@@ -328,7 +336,7 @@ def _compared(statement: Statement, found: re.Match[str]) -> Found:
 
 
 def _both(statement: Statement, found: re.Match[str], pairs: list[tuple[ast.AST, ast.AST]]) -> Found:
-    """-> the operands of the only pair that can be of the types which the message names."""
+    """Returns the operands of the pair that can have the types in the message, if only one pair can."""
     types = _types("TypeError", found.string)
     left, right = types.get("operand_type"), types.get("other_type")
     able = [pair for pair in pairs if _can_be(pair[0], left) and _can_be(pair[1], right)]
@@ -338,13 +346,13 @@ def _both(statement: Statement, found: re.Match[str], pairs: list[tuple[ast.AST,
 
 
 def _can_be(node: ast.AST, name: str | None) -> bool:
-    """-> whether the value of an expression may be of a type, as far as its spelling tells."""
+    """Returns whether the value of an expression can have a type, judged by its source text."""
     known = _type_of(node)
     return name is None or known is None or known == name
 
 
 def _type_of(node: ast.AST) -> str | None:
-    """-> the built-in type of an expression that is written out, or that such a function returns."""
+    """Returns the built-in type of a literal, or of a call to a function with a known return type."""
     if isinstance(node, ast.Constant):
         return type(node.value).__name__
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -358,7 +366,7 @@ def _type_of(node: ast.AST) -> str | None:
 _RETURNS = {"len": "int", "repr": "str", "sorted": "list", "ord": "int", "chr": "str"} | {
     kind.__name__: kind.__name__ for kind in (bool, bytes, dict, float, frozenset, int, list, range, set, str, tuple)
 }
-_KEEPS_TYPE = ("str", "list", "tuple", "bytes")  # of what is added to one of these, one comes again
+_KEEPS_TYPE = ("str", "list", "tuple", "bytes")  # adding to a value of one of these types gives the same type
 _DISPLAYS: tuple[tuple[tuple[type[ast.AST], ...], str], ...] = (
     ((ast.JoinedStr,), "str"), ((ast.List, ast.ListComp), "list"), ((ast.Tuple,), "tuple"),
     ((ast.Dict, ast.DictComp), "dict"), ((ast.Set, ast.SetComp), "set"), ((ast.GeneratorExp,), "generator"),
@@ -377,7 +385,8 @@ def _unary(statement: Statement, found: re.Match[str]) -> Found:
 
 
 def _argument_of(*names: str) -> Callable[[Statement, re.Match[str]], Found]:
-    """-> a rule: the first argument of the call of one of these functions, or of the one that the message names."""
+    """Returns a rule that finds the first argument of a call to one of these functions, or to the function in the
+    message."""
 
     def rule(statement: Statement, found: re.Match[str]) -> Found:
         wanted = {*names, found.groupdict().get("called") or ""}
@@ -391,7 +400,7 @@ def _argument_of(*names: str) -> Callable[[Statement, re.Match[str]], Found]:
 
 
 def _method_of(names: tuple[str, ...]) -> Callable[[Statement, re.Match[str]], Found]:
-    """-> a rule: the object whose method of one of these names is called."""
+    """Returns a rule that finds the object on which a method with one of these names is called."""
 
     def rule(statement: Statement, found: re.Match[str]) -> Found:
         owners = [
@@ -433,19 +442,20 @@ def _unpacked(statement: Statement, found: re.Match[str]) -> Found:
     target, source, loop = pairs[0]
     counted = _counted(source)
     if loop and counted is not None and isinstance(target.elts[-1], (ast.Tuple, ast.List)):
-        target, source = target.elts[-1], counted  # enumerate gives its pair always, so the item in it failed
+        target, source = target.elts[-1], counted  # enumerate always gives a pair, so the item in the pair failed
     told = {"target": (statement.source(target) or "").strip("()"), "source": statement.source(source)}
     return told | {"items_of": told["source"]} if loop else told
 
 
 def _counted(node: ast.expr) -> ast.expr | None:
-    """-> what `enumerate` is given."""
+    """Returns the argument of `enumerate`."""
     named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "enumerate"
     return node.args[0] if isinstance(node, ast.Call) and named and node.args else None
 
 
 def _bad_call(statement: Statement, found: re.Match[str]) -> Found:
-    """The call that a function refused: by its name, or by the keyword that it does not know."""
+    """Returns the call that a function rejected: found by the function's name, or by the keyword that it does not
+    accept."""
     parts = (
         found["function"].rpartition("(")[0].split(".")
         if found["function"].endswith("(")
@@ -476,7 +486,8 @@ def _imported(statement: Statement, found: re.Match[str]) -> Found:
 
 
 def _opened(openers: frozenset[str]) -> Rule:
-    """-> the rule that finds the call that reads or writes a file, by the names of such functions."""
+    """Returns the rule that finds the call that reads or writes a file. `openers` are the names of functions that do
+    so."""
 
     def of(statement: Statement, found: re.Match[str]) -> Found:
         calls = [call for call in statement.all(ast.Call) if _name(call.func) != "_cut_"]
@@ -494,7 +505,8 @@ _TYPE, _VALUE = frozenset({"TypeError"}), frozenset({"ValueError"})
 
 @cache
 def _rules(openers: frozenset[str]) -> tuple[tuple[re.Pattern[str], frozenset[str], Rule], ...]:
-    """-> what the message says, of which exceptions, and where in the line that is: the first that holds decides."""
+    """Returns the rules in the order in which they are tried: a regex for the message, the exceptions it applies to,
+    and the function that finds the place in the line. The first rule that matches decides."""
     opened = _opened(openers)
     rules: tuple[tuple[str, frozenset[str], Rule], ...] = (
         (r"has no attribute '(?P<name>\w+)'", _NONE, _attribute),

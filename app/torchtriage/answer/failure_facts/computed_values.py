@@ -1,4 +1,5 @@
-"""Arithmetic and spelling: what follows from the values that a case took out of a message, by their names."""
+"""Computes values from those that a case captured from a message, such as differences, divisors and the nearest
+spelling."""
 
 from __future__ import annotations
 
@@ -6,20 +7,28 @@ from collections.abc import Mapping
 
 from torchtriage.lazy_regex import lazy_regex
 
-_LEAST_ALIKE = 70  # percent: of a choice that a mistyped word can mean
+_LEAST_ALIKE = 70  # percent: the lowest similarity at which a choice can be what a mistyped word means
 _MOST_CHOICES = 200
-_MOST_TRIED = 4096  # as a divisor, so that no message makes a long loop
-_FARTHEST = 4  # times the divisor: a larger one is no alternative to it
+_MOST_TRIED = 4096  # largest divisor that is tried, so that no message causes a long loop
+_FARTHEST = 4  # times the divisor: a larger divisor is no useful alternative
 _CHOICE = lazy_regex(r"[\w.:/+-]+")
 _NUMBER = lazy_regex(r"\d{1,18}")
 
 
 def computed_values(values: Mapping[str, str]) -> dict[str, str]:
-    """`dividend` and `divisor` tell `multiple_below` and `multiple_above`, the multiples of the divisor beside the
-    dividend, and `divisor_below` and `divisor_above`, the dividend's own divisors beside the divisor, where it is no
-    multiple. `have` and `limit`, or `have` and `want`, tell `difference`; `surplus` is that of a `have` above `want`.
-    `product`, `factor` and `other_factor` tell `third_factor`, which makes the product of the three right. `written`
-    and `choices` tell `nearest_choice`, what a mistyped word can mean."""
+    """Returns values computed from captured ones, by name.
+
+    - `dividend` and `divisor` give `multiple_below` and `multiple_above`, the multiples of the divisor next to the
+    dividend. If the dividend is no multiple, they also give `divisor_below` and `divisor_above`, its own divisors next
+    to the divisor.
+
+    - `have` and `limit`, or `have` and `want`, give `difference`. `surplus` is the difference if `have` is above
+    `want`.
+
+    - `product`, `factor` and `other_factor` give `third_factor`, so that the three factors make the product.
+
+    - `written` and `choices` give `nearest_choice`, the choice that a mistyped word can mean.
+    """
     told: dict[str, str] = {}
     dividend, divisor = _number(values, "dividend"), _number(values, "divisor")
     if dividend and divisor and dividend % divisor:
@@ -37,7 +46,7 @@ def computed_values(values: Mapping[str, str]) -> dict[str, str]:
     if factors and product and product % factors == 0:
         told["third_factor"] = str(product // factors)
     if "written" in values and "choices" in values:
-        from rapidfuzz import fuzz, process  # here, as few messages list what they accept
+        from rapidfuzz import fuzz, process  # imported here, because few messages list the accepted values
 
         choices = list(dict.fromkeys(_CHOICE.findall(values["choices"])))[:_MOST_CHOICES]
         nearest = process.extractOne(values["written"], choices, scorer=fuzz.ratio, score_cutoff=_LEAST_ALIKE)
@@ -51,7 +60,8 @@ def _number(values: Mapping[str, str], name: str) -> int | None:
 
 
 def _divisors_beside(dividend: int, divisor: int) -> dict[str, int]:
-    """-> the next divisors of `dividend` below and above `divisor`, 0 where there is none but 1 and itself."""
+    """Returns the next divisors of `dividend` below and above `divisor`. A value is 0 if only 1 or the dividend itself
+    is left."""
     if divisor > _MOST_TRIED:
         return {}
     sides = {

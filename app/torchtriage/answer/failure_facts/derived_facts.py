@@ -1,4 +1,4 @@
-"""Facts computed from other facts: known facts in, sums and differences out."""
+"""Computes facts from other facts, such as the steps and the time that were left."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.times import seconds_between
 
 _OF = lazy_regex(r"(\d{1,12}) ?/ {0,8}([1-9]\d{0,11})")
-_FIRST = 30  # lines, in one of which the time of the start stands
+_FIRST = 30  # lines that are searched for the start time
 _CLOCK = lazy_regex(r"(?:(\d+):)?(\d{1,2}):(\d\d)")
-_MARGIN = 1.15  # of a time limit, for a start, saving and slower steps
-_LEAST_BATCH = 2  # samples that can be halved
+_MARGIN = 1.15  # factor on a time limit, for startup, saving and slower steps
+_LEAST_BATCH = 2  # samples: the smallest batch that can be halved
 _LEAST_SECONDS, _MOST_SECONDS = 120, 90 * 86400
 
 
 def derived_facts(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
-    """`step` and `total_steps` that a bar of training tells, `epoch_of_step` from the second on; `run_time` of the
-    loop, else from the first line to the failure (`2 h 55 min`); `steps_left` and `time_left` (steps left × seconds a
-    step), or `all_steps_done`, their number; `whole_time` of both and `time_to_ask`, with a margin, as Slurm wants it;
-    `half_batch_size` and the `double_accumulation` that keeps the batch of a step."""
+    """Yields facts computed from `known`.
+
+    `step` and `total_steps` come from the progress bar of training, and `epoch_of_step` from the second epoch on.
+    `run_time` is the time of the loop, or else the time from the first line to the failure (`2 h 55 min`). `steps_left`
+    and `time_left` (steps left × seconds per step) are given, or `all_steps_done`, the number of steps. `whole_time` is
+    the sum of both times, and `time_to_ask` adds a margin, in Slurm's format. `half_batch_size` and
+    `double_accumulation` together keep the batch size of a step.
+    """
     step, total = _of_bar(failure, known)
     if step is not None and total is not None and "step" not in known:
         yield step
@@ -56,13 +60,14 @@ def derived_facts(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]
 
 
 def _in_last_epoch(known: Mapping[str, Fact]) -> bool:
-    """-> whether the end of a loop over steps may be the end of training; a loop of each epoch ends at each."""
+    """Returns whether the end of a loop over steps can be the end of training. A loop over one epoch ends once per
+    epoch."""
     epoch, total = known.get("epoch"), known.get("total_epochs")
     return epoch is None or (total is not None and _number(epoch) >= _number(total))
 
 
 def _whole_of_bar(known: Mapping[str, Fact]) -> Iterator[Fact]:
-    """Yields `whole_time` and `time_to_ask` of a bar that tells what the loop took and what is left."""
+    """Yields `whole_time` and `time_to_ask` of a progress bar that shows the time used and the time left."""
     elapsed, left = known.get("loop_elapsed"), known.get("remaining")
     if elapsed is None or left is None or elapsed.line != left.line:
         return
@@ -81,13 +86,13 @@ def _half_batch(known: Mapping[str, Fact]) -> Iterator[Fact]:
 
 
 def _asked(whole: float, told: Fact) -> Iterator[Fact]:
-    """Yields how long the run takes and the limit to ask for, with the line of the fact that tells its rate."""
+    """Yields how long the run takes and the time limit to request, with the line that shows the speed."""
     yield Fact("whole_time", spoken(whole), None, told.line, told.file)
     yield Fact("time_to_ask", f"{math.ceil(whole * _MARGIN / 3600)}:00:00", None, told.line, told.file)
 
 
 def _of_loop(known: Mapping[str, Fact], at: Fact | None) -> float | None:
-    """-> the seconds for which the bar of training that tells the step had run."""
+    """Returns the elapsed seconds of the training progress bar that shows the step."""
     told, bar = known.get("loop_elapsed"), known.get("progress")
     if told is None or at is None or bar is None or bar.line != told.line:
         return None
@@ -95,24 +100,25 @@ def _of_loop(known: Mapping[str, Fact], at: Fact | None) -> float | None:
 
 
 def _clock(told: Fact | None) -> float | None:
-    """-> the seconds of a time such as `1:55:26`."""
+    """Returns the seconds of a time such as `1:55:26`."""
     found = _CLOCK.fullmatch(str(told.value)) if told else None
     return int(found[1] or 0) * 3600 + int(found[2]) * 60 + int(found[3]) if found else None
 
 
 def _began(failure: Failure) -> str | None:
-    """-> the time of the first line that has one, of the failure's file where there are several."""
+    """Returns the time of the first line that has one. If there are several files, only the failure's own file
+    counts."""
     reading = failure.reading
     if failure.finding.event.source is EventSource.HANG:
-        return None  # It went on without doing anything.
+        return None  # The run continued without doing anything.
     timed = [line for line in reading.opening[:_FIRST] if line.time is not None]
     same = (line.time for line in timed if line.position.file == failure.finding.position.file)
     return reading.environment.span.dated(next(same, timed[0].time if timed else None))
 
 
 def _of_bar(failure: Failure, known: Mapping[str, Fact]) -> tuple[Fact | None, Fact | None]:
-    """-> the step and their number, where the newest bar is the one of training: it has no name, and counts as the
-    step does where that is known."""
+    """Returns the step and the total number of steps if the newest progress bar is the one of training: it has no name,
+    and its count equals the step if that is known."""
     bar = known.get("progress")
     found = _OF.fullmatch(str(bar.value)) if bar else None
     named = known.get("progress_of")
@@ -129,7 +135,7 @@ def _of_bar(failure: Failure, known: Mapping[str, Fact]) -> tuple[Fact | None, F
 
 
 def spoken(seconds: float) -> str:
-    """-> 26 min · 2 h 55 min · 3 d 4 h · 12 s."""
+    """Returns a duration in words: `26 min`, `2 h 55 min`, `3 d 4 h` or `12 s`."""
     whole = round(seconds)
     if whole < 120:
         return f"{whole} s"

@@ -11,16 +11,16 @@ from torchtriage.domain.fact import Fact
 from torchtriage.lazy_regex import lazy_regex
 
 _SHAPE = lazy_regex(r"\[(\d{1,12}(?:, ?\d{1,12}){0,7})\]")
-_SHAPES_WITHIN = 2000  # characters of a message
+_SHAPES_WITHIN = 2000  # characters of a message that are searched for shapes
 _MOST_LINES = 6
 _WORKER = lazy_regex(r"Caught \w{1,80} in DataLoader worker process (\d{1,4})")
 
 
 def exception_message(failure: Failure) -> Iterator[Fact]:
-    """`exception` (the type without its module), `message` (its first line that says something, with what that
-    announces below it), `reported_as` (what the user's code raised of it, which often names the file or the sample)
-    and `worker` (the DataLoader's process that raised it). `same_elements`: how many both of two shapes in the
-    message hold."""
+    """Yields `exception` (the type without its module), `message` (its first informative line and the lines it
+    introduces), `reported_as` (the exception that the user's code raised from it, which often names the file or the
+    sample) and `worker` (the DataLoader process that raised it). `same_elements` is the number of elements if the two
+    shapes in the message have the same number."""
     raised = failure.raised
     if raised is None:
         return
@@ -42,14 +42,14 @@ def exception_message(failure: Failure) -> Iterator[Fact]:
 
 
 def _first_that_says(lines: list[str]) -> str:
-    """-> the first line, and those below it that it only announces with a colon."""
+    """Returns the first informative line. If it ends in a colon, the lines below it are added."""
     last = next((place for place, line in enumerate(lines) if not line.endswith(":")), 0)
     joined = " ".join(lines[: last + 1])
     return joined if len(joined) <= LONGEST_VALUE else lines[0]
 
 
 def _same_elements(text: str) -> int | None:
-    """-> the number of elements of the two different shapes that a message names, where it is one number."""
+    """Returns the number of elements of two different shapes in a message, if it is the same for both; else None."""
     shapes = dict.fromkeys(tuple(map(int, found.split(","))) for found in _SHAPE.findall(text[:_SHAPES_WITHIN]))
     counts = {prod(shape) for shape in shapes}
     return counts.pop() if len(shapes) == 2 and len(counts) == 1 else None

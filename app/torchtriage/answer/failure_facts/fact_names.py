@@ -1,4 +1,5 @@
-"""All names of facts, which are the slots of cases too, with what each means; docs/facts.md is made from here."""
+"""The names of all facts, which are also the slots of cases, with their meanings. docs/facts.md is generated from
+them."""
 
 from __future__ import annotations
 
@@ -11,14 +12,14 @@ from torchtriage.facts.versions import packages
 
 
 class Meaning(NamedTuple):
-    """What a fact says, its unit, and one value of it."""
+    """The meaning of a fact, its unit and an example value."""
 
     what: str
     unit: str | None
     example: str
 
 
-# Of the failure and its run, by the kinds in the registry; what single lines say is in the vocabulary.
+# Facts about the failure and its run, grouped as in the registry. The vocabulary names the facts of single lines.
 ENGINE_FACTS: dict[str, Meaning] = {
     # frames
     "where": Meaning("the user's innermost frame", None, "train/metrics.py:88"),
@@ -47,7 +48,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "forward_where": Meaning("the call whose backward failed, from anomaly mode", None, "model.py:272"),
     "forward_code": Meaning("its code", None, "y = torch.sqrt(x)"),
     "forward_function": Meaning("its function", None, "gate"),
-    # library_message, where no case speaks
+    # library_message, if no case applies
     "raised_by": Meaning(
         "the library's function that printed the message, by its public name", None, "torch.optim.Muon(…)"
     ),
@@ -76,7 +77,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "damaged_package": Meaning("the package whose files do not fit each other", None, "transformers"),
     "imported_from": Meaning("the folder of the package that lacks a module or name", None, "/home/ada/torch_npu"),
     "imported_above": Meaning("the folder above it", None, "/home/ada"),
-    # computed_values, of what a case took out of the message
+    # computed_values, from what the case captured from the message
     "multiple_below": Meaning("the multiple of `{divisor}` below `{dividend}`", None, "996"),
     "multiple_above": Meaning("the multiple above it", None, "1008"),
     "divisor_below": Meaning("the next divisor of `{dividend}` below `{divisor}`", None, "10"),
@@ -224,8 +225,8 @@ ENGINE_FACTS: dict[str, Meaning] = {
 
 
 def known_slots(vocabulary: Vocabulary) -> dict[str, str]:
-    """-> every name that a fact can have, with what it means. What an entry captures and the groups of a case's signs
-    and conditions are slots of that entry and that case besides; `job` is what the one who asks says about the job."""
+    """Returns the name of every possible fact with its meaning. An entry's captures, and the named groups in a case's
+    signs and conditions, are additional slots of that entry or case. `job` is what the user says about the job."""
     versions = {f"{name.replace('-', '_')}_version": f"the version of {name}" for name in packages(vocabulary)}
     own = {name: meaning.what for name, meaning in ENGINE_FACTS.items()}
     tables = {

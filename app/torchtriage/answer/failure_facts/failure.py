@@ -1,4 +1,4 @@
-"""The input of all fact functions: the root cause of a run, with everything that was read."""
+"""The input of all fact functions: the root cause of a run, and everything that was read from its log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.tracebacks.grammar import LIBRARY
 from torchtriage.reading.redaction.redact import redact
 
-# Code that was made up at run time, a program that pip installed, Windows' own folder of modules. Fingerprints count
+# Code that was generated at run time, a program that pip installed, or Windows' own module folder. Fingerprints count
+# these as the user's code, so `Frame.user_code` does too.
 # these as the user's, so `Frame.user_code` does too.
 _OTHERS = lazy_regex(
     r"^<(?!stdin>|ipython-input|command-|cell |tokenize)|/s?bin/[\w-]+$|-py\d\.\d+[\w.-]*\.egg/"
@@ -48,7 +49,7 @@ _CRASH_FRAME = lazy_regex(r'^\s*File "([^"\n]{1,500})", line (\d{1,9}) in (\S.{0
 
 
 def crash_frames(failure: Failure) -> tuple[Frame, ...]:
-    """-> the frames that faulthandler printed below a crash, of the thread that crashed, outermost first."""
+    """Returns the frames that faulthandler printed for the thread that crashed, outermost first."""
     reading, failed, rank = failure.reading, failure.finding.position, failure.root.rank
     lines = list(reading.paste or (line for end in reading.file_ends for line, _ in end))
     below = [
@@ -66,15 +67,15 @@ def crash_frames(failure: Failure) -> tuple[Frame, ...]:
 
 
 def is_compiled(frame: Frame) -> bool:
-    """-> whether a frame is of Cython code that somebody else compiled: `h5py/h5f.pyx`, whose source is not there."""
+    """Returns whether a frame belongs to Cython code from a library (`h5py/h5f.pyx`), whose source is not installed."""
     return _COMPILED.search(frame.file) is not None and not frame.code
 
 
 @dataclass(frozen=True)
 class Failure:
-    """The finding that was chosen, the same as the verdict tells it, the run, and what became of each rank.
+    """The chosen finding, the root cause of the verdict, the run, and what happened to each rank.
 
-    `shown` takes secrets out of a text.
+    `shown` removes secrets from a text.
     """
 
     finding: Finding
@@ -87,8 +88,9 @@ class Failure:
 
     @cached_property
     def raised(self) -> Raised | None:
-        """The exception that stands for it; the one of another process that it only carries, where that is known. Where
-        it is printed without its traceback, with the frames of one of the same rank that has them."""
+        """The exception that represents the failure. If it only carries an exception from another process, the result
+        is that one, if known. If it was printed without its traceback, the frames come from an exception of the same
+        rank that has them."""
         raised = raised_of(self.finding)
         carried = _CARRIED.match(raised.message) if raised else None
         if raised is None or carried is None:
@@ -114,8 +116,8 @@ class Failure:
 
     @cached_property
     def frames(self) -> tuple[Frame, ...]:
-        """The frames that led to it, outermost first: of the exception, of the user's code that it quotes, or of the
-        stack that a crash left."""
+        """The frames that led to the failure, outermost first. They come from the exception, from the user's code that
+        it quotes, or from the stack trace of a crash."""
         raised = self.raised
         if raised is None or not (raised.frames or raised.quoted):
             of_program = self.finding.event.where is Where.EXCEPTION and raised is not None and raised.type
@@ -124,8 +126,8 @@ class Failure:
 
     @cached_property
     def asking_frames(self) -> tuple[Frame, ...]:
-        """Its frames without the last ones where a class only looks an attribute up, as nn.Module does: the line above
-        asked for it."""
+        """The frames without the last ones in which a class only looks up an attribute, as nn.Module does. The last
+        frame left is the line that asked for the attribute."""
         last, raised = len(self.frames), self.raised
         while (
             raised
@@ -137,7 +139,7 @@ class Failure:
         return self.frames[:last]
 
     def is_users(self, frame: Frame) -> bool:
-        """-> whether a frame is of code that the reader wrote, and would change."""
+        """Returns whether a frame belongs to code that the reader wrote and would change."""
         if not frame.user_code or _OTHERS.search(frame.file) or is_compiled(frame):
             return False
         patterns = self.reading.matcher.patterns.vocabulary.patterns(_SOURCE_TREES)
@@ -150,7 +152,8 @@ class Failure:
 
     @cached_property
     def printed(self) -> tuple[Line, ...]:
-        """What programs printed above it, as far as that was kept: options, data, progress; in the order of the log."""
+        """The lines that programs printed above the failure, such as options, data and progress, in the order of the
+        log. Only lines that the reader kept are included."""
         reading, failed = self.reading, self.begins
         lines = [*reading.opening, *reading.environment.progress_lines, *reading.environment.told]
         lines += lines_above.above(reading.above, failed)
@@ -162,15 +165,15 @@ class Failure:
 
     @property
     def begins(self) -> Position:
-        """Where the failure's own text begins."""
+        """The position at which the failure's own text begins."""
         lines = [line for raised in self.finding.event.chain for line in raised.lines] or [self.finding.event.line]
         same = [line.position for line in lines if line.position.file == self.finding.position.file]
         return min(same, default=self.finding.position)
 
     @cached_property
     def log(self) -> str:
-        """What is known of the whole run: the messages of all failures, and the first and last lines of each file, of a
-        short text all. Secrets are in it."""
+        """What is known of the whole run: the messages of all failures, and the first and last lines of each file. A
+        short file is included in full. Secrets are not removed."""
         reading, choice = self.reading, self.choice
         texts = [finding.event.text for finding in (*choice.live, *choice.survived)]
         if reading.paste is not None:
@@ -181,6 +184,6 @@ class Failure:
         return "\n".join(texts)
 
     def fact(self, name: str, value: str | int | float, unit: str | None = None, line: Line | None = None) -> Fact:
-        """-> a fact that `line` tells, or the failure's own line."""
+        """Returns a fact that comes from `line`, or from the failure's own line by default."""
         at = line or self.line
         return Fact(name, value, unit, at.number, at.file, self.root.rank, self.root.attempt or None)

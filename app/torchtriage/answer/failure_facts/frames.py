@@ -20,9 +20,9 @@ _PACKAGE = lazy_regex(r"(?:site|dist)-packages[/\\]([A-Za-z_]\w*)")
 _STANDARD = lazy_regex(r"[/\\]python3(?:\.\d+)?[/\\](?!site-packages|dist-packages)([a-z_]\w*)")
 _CYTHON = lazy_regex(r"^([a-z]\w*)/(?:[\w/]+\.)p(?:yx|xi|xd)")
 _UNNAMED = lazy_regex(r"<\w+>")  # <module>, <lambda>, <listcomp>
-_CELL = lazy_regex(r"^<|[/\\]ipykernel_\d+[/\\]\d+\.py$")  # of a notebook: no file that a command could read
-_PARTS = 3  # of an absolute path that a sentence names
-_RAISES = lazy_regex(r"raise(?: \w[\w.]*(?:\(|$)| *$)")  # what the message says is raised here, no more
+_CELL = lazy_regex(r"^<|[/\\]ipykernel_\d+[/\\]\d+\.py$")  # a notebook cell: there is no file that a command could read
+_PARTS = 3  # parts of an absolute path that a sentence shows
+_RAISES = lazy_regex(r"raise(?: \w[\w.]*(?:\(|$)| *$)")  # a raise whose message carries all the information
 _SHOWN_CALLS = 4
 
 
@@ -116,8 +116,9 @@ def _compiled(patterns: tuple[VocabularyPattern, ...]) -> re.Pattern[str]:
 
 
 def _users_frames(failure: Failure) -> list[Frame]:
-    """-> the user's frames of the exception that a library raised of this one: they led to it. The next one of the
-    chain comes first, unless its line calls nothing: it was cut, or other ranks' lines stand in it."""
+    """Returns the user's frames of the exception that a library raised from this one, because they led to it. The next
+    exception of the chain is preferred, unless its line calls nothing: then it was cut, or other ranks' lines are mixed
+    into it."""
     chain = failure.finding.event.chain
     place = next((place for place, raised in enumerate(chain) if raised is failure.raised), len(chain) - 1)
     chains = (raised.frames for raised in (*chain[place + 1 :], *reversed(chain[: place + 1])))
@@ -137,7 +138,8 @@ def _of_frame(failure: Failure, frame: Frame, place: str, code: str, function: s
 
 
 def short_path(path: str) -> str:
-    """-> the end of a path by which a person knows the file; behind site-packages, what is left of it."""
+    """Returns the end of a path, enough for a person to recognize the file: the part after site-packages, if there is
+    one."""
     parts = PurePosixPath(path.replace("\\", "/")).parts
     for folder in ("site-packages", "dist-packages"):
         if folder in parts:
@@ -146,11 +148,11 @@ def short_path(path: str) -> str:
 
 
 def library_of(path: str) -> str | None:
-    """-> the package that a file of a library belongs to; None for a user's file."""
+    """Returns the package that a library file belongs to, or None for a user's file."""
     found = _PACKAGE.search(path) or _STANDARD.search(path) or _CYTHON.search(path)
     return found[1] if found else None
 
 
 def package_of(vocabulary: Vocabulary, module: str) -> str | None:
-    """-> the package by which pip installs a module, where that is known."""
+    """Returns the package that pip installs a module with, if known."""
     return next((name for name, modules in vocabulary.lists[PACKAGES].groups if module in modules), None)

@@ -1,4 +1,4 @@
-"""Facts from the numbers of an out-of-memory message: who holds the GPU's memory, and what would fit."""
+"""Facts from the numbers in an out-of-memory message: which processes use the GPU's memory, and what would fit."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ from torchtriage.domain.fact import Fact
 from torchtriage.lazy_regex import lazy_regex
 
 _UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-_LARGE = 2**30  # bytes of one tensor: smaller ones are held by the hundred, and their multiples say nothing
+_LARGE = 2**30  # bytes of one tensor: there can be hundreds of smaller ones, so their multiples mean nothing
 _ALMOST = 0.002
-_CONTEXT = 2 * 2**30  # bytes that CUDA itself takes of a GPU for each process, at most
+_CONTEXT = 2 * 2**30  # bytes: the most that CUDA itself uses on a GPU for each process
 _HOLDER = lazy_regex(r"\bProcess (\d{1,10}) has [\d.]+ [MG]iB memory in use")
 LAUNCHER_PROCESS_WORDS = "launcher-process-words"  # a list of the vocabulary
 
 
 def gpu_memory(failure: Failure) -> Iterator[Fact]:
-    """`copies_held`, where what is allocated is a multiple of what was asked for; `fits_if_joined`, where unused memory
-    would hold it, were it one piece; `unused_percent`, what PyTorch's cache does not use; `short_by` how much more was
-    asked for than was free, and `parts_needed`, into how many parts a tensor must be split to fit into that; of a full
-    GPU, what others hold (`held_by_others`, `others_percent`) or how much more than its memory is allocated
-    (`beyond_capacity`); `other_rank_pid`, a process with memory on this GPU that this job's launcher started;
-    `ranks_on_gpu`, how many ranks that fail alike would fill it together."""
+    """Yields facts about GPU memory.
+
+    `copies_held`: allocated memory is this multiple of the requested memory. `fits_if_joined`: the unused memory that
+    would be enough if it were in one piece. `unused_percent`: the share that PyTorch's cache does not use. `short_by`:
+    how much more was requested than was free; `parts_needed`: the number of parts a tensor must be split into to fit.
+
+    On a full GPU, `held_by_others` and `others_percent` give the memory that other processes use, or `beyond_capacity`
+    gives how much more was allocated than the GPU has. `other_rank_pid`: a process with memory on this GPU that this
+    job's launcher started. `ranks_on_gpu`: the number of ranks with the same failure that would fill the GPU together.
+    """
     captured = failure.root.captured
     if (copies := _copies(captured)) is not None:
         yield failure.fact("copies_held", copies)
@@ -53,8 +57,8 @@ def _shortage(failure: Failure, captured: Mapping[str, str]) -> Iterator[Fact]:
 
 
 def _copies(captured: Mapping[str, str]) -> int | None:
-    """-> how many times what was asked for is allocated already, where that is a whole number: as many tensors of one
-    size are held."""
+    """Returns how many times the requested memory is already allocated, if that is a whole number: then there are as
+    many tensors of one size."""
     held, asked = (_bytes(captured.get(name, "")) for name in ("allocated", "asked"))
     if not held or not asked or asked < _LARGE:
         return None
@@ -64,8 +68,8 @@ def _copies(captured: Mapping[str, str]) -> int | None:
 
 
 def _joined(captured: Mapping[str, str]) -> str | None:
-    """-> what is free and what PyTorch's cache does not use together, where the latter alone would hold what was asked
-    for, were it one piece."""
+    """Returns the sum of the free memory and the memory that PyTorch's cache does not use, if the latter would be
+    enough for the request in one piece."""
     asked, free, unused = (_size(captured, name) for name in ("asked", "free", "unallocated"))
     if not asked or free is None or not unused or unused < asked:
         return None
@@ -73,8 +77,8 @@ def _joined(captured: Mapping[str, str]) -> str | None:
 
 
 def _holders(captured: Mapping[str, str]) -> Iterator[tuple[str, str | int]]:
-    """-> what of a GPU's used memory is not this process's, where the message tells what is; else what is not in
-    PyTorch's cache. Or, where the cache is larger than the GPU, by how much."""
+    """Yields how much of a GPU's used memory does not belong to this process, if the message says so, or else what is
+    outside PyTorch's cache. If the cache is larger than the GPU, it yields the difference instead."""
     total, free, own, allocated = (_size(captured, name) for name in ("total", "free", "own", "allocated"))
     if not total or allocated is None:
         return
@@ -89,7 +93,7 @@ def _holders(captured: Mapping[str, str]) -> Iterator[tuple[str, str | int]]:
 
 
 def _other_rank(failure: Failure) -> int | None:
-    """-> the process among those that the message names which the job's own launcher names too: another rank."""
+    """Returns the process in the message that the job's own launcher also names. It is another rank."""
     words = failure.reading.matcher.patterns.vocabulary.words(LAUNCHER_PROCESS_WORDS)
     for pid in _HOLDER.findall(failure.root.words):
         if any(re.search(rf"{re.escape(word)}{pid}\b", failure.log) for word in words):
@@ -98,8 +102,8 @@ def _other_rank(failure: Failure) -> int | None:
 
 
 def _ranks_together(failure: Failure, captured: Mapping[str, str]) -> int | None:
-    """-> how many ranks fail with this very message, where what they hold together is all of this GPU that is in use:
-    each of them alone on a GPU would not fill it."""
+    """Returns the number of ranks that fail with this exact message, if their memory together is all that is in use on
+    this GPU. Each of them alone on a GPU would not fill it."""
     finding = failure.finding
     ranks = len(finding.ranks or finding.local_ranks) or finding.count
     total, free, allocated = (_size(captured, name) for name in ("total", "free", "allocated"))
@@ -114,7 +118,7 @@ def _size(captured: Mapping[str, str], name: str) -> float | None:
 
 
 def _bytes(size: str) -> float:
-    """-> the bytes of a size such as `55.88 GiB`; 0 where it is none."""
+    """Returns the bytes of a size such as `55.88 GiB`, or 0 if the text is no size."""
     number, _, unit = size.partition(" ")
     try:
         return float(number) * _UNITS.get(unit, 0)

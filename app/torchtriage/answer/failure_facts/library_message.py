@@ -1,5 +1,5 @@
-"""The library function that printed the failure's message, and the message's values; from the inventory, if no case of
-an entry knows the message."""
+"""Finds the library function that printed the failure's message, and the values in the message. The source is the
+inventory, which is used if no case of an entry knows the message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torchtriage.parsing.nccl import Nccl, warning_of
 _CONSTRUCTORS = re.compile(r"\.__(?:init|new|post_init)__$")
 _PASSING = "passing-exceptions"  # the list of the vocabulary
 _MOST_VALUES, _LONGEST_VALUE = 3, 60
-# The place in compiled code that its own line names: of several files that print a message the inventory names one.
+# The place that a line of compiled code names itself. The inventory names only one of the files that print a message.
 _SOURCE = re.compile(r"(?<![\w/.])((?:[\w.-]+/)*[\w-]+\.(?:cc|cpp|cu|cuh|h|hpp)):\d+")
 _SELF = re.compile(r"^(?:self|cls)\.")
 # What stands for words, and calls that say nothing by themselves, name no value.
@@ -25,16 +25,16 @@ _NO_NAME = re.compile(r"\w|err|error|ex|exc|exception|msg|message|reason|(?!len\
 
 
 class Printed(NamedTuple):
-    """A library's name, and its message that a failure shows."""
+    """The name of a library, and the known message that the failure shows."""
 
     library: str
     known: KnownMessage
 
 
 def library_message(failure: Failure, printed: Printed) -> Iterator[Fact]:
-    """`raised_by` (the library's function, by its public name; the source file of compiled code), `own_check` (the name
-    of the exception, unless its cause can pass by itself) and `message_values` (what fills the slots of the message
-    that the library's code names)."""
+    """Yields `raised_by` (the public name of the library's function, or the source file of compiled code), `own_check`
+    (the name of the exception, unless its cause can be temporary) and `message_values` (the values of the message's
+    slots that the library's code names)."""
     library, known = printed
     passing = failure.reading.matcher.patterns.vocabulary.words(_PASSING)
     if failure.raised is not None and not any(word in failure.raised.type for word in passing):
@@ -46,7 +46,7 @@ def library_message(failure: Failure, printed: Printed) -> Iterator[Fact]:
 
 
 def printed_by(failure: Failure, inventory: Inventory) -> Printed | None:
-    """-> the message of a library that the failure shows; None where the inventory knows none."""
+    """Returns the library message that the failure shows, or None if the inventory has none."""
     raised = failure.raised
     if raised is None:
         warned = warning_of(failure.finding.event.text)
@@ -72,15 +72,16 @@ def _of_compiled(names: list[str], text: str, inventory: Inventory) -> Printed |
 
 
 def _met_in_another_library(failure: Failure, library: str, known: KnownMessage) -> bool:
-    """-> whether compiled code of one library raised it below a line of another one, which says more."""
+    """Returns whether compiled code of one library raised the message below a line of another library, which is more
+    informative."""
     if "/" not in known.message.module or failure.raised is None or not failure.raised.frames:
         return False
     return library_of(failure.raised.frames[-1].file) not in {None, library}
 
 
 def _printer(library: str, known: KnownMessage, line: str) -> str:
-    """-> the function's public name, a class for its constructor; of compiled code the file that the line names, else
-    the one of the inventory, and the function where that is known."""
+    """Returns the function's public name, or the class for a constructor. For compiled code it returns the file that
+    the line names, or else the file in the inventory, with the function if known."""
     message = known.message
     if known.public == message.module:
         place = _SOURCE.search(line)
@@ -91,7 +92,7 @@ def _printer(library: str, known: KnownMessage, line: str) -> str:
 
 
 def _values(known: KnownMessage) -> Iterator[str]:
-    """Yields `name = value` of each slot whose name says more than the message does."""
+    """Yields `name = value` for each slot whose name adds something to the message."""
     said = " ".join(part.text for part in parts(known.message.template) if not part.is_slot)
     for slot, value in known.values:
         name = _SELF.sub("", slot)

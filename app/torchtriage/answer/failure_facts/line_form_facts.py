@@ -1,4 +1,5 @@
-"""What single lines say about the run, by the forms of the vocabulary: for each fact the line that is the surest."""
+"""Facts that single lines of the log show, found with the vocabulary's line forms. For each fact the most certain line
+counts."""
 
 from __future__ import annotations
 
@@ -15,14 +16,15 @@ from torchtriage.facts.line_forms import MOMENT, PROCESS, LineForms, LineValue
 
 _PROGRESS_OF = "progress_of"
 _MOST_FINDINGS = 64
-_MOST_LINES = 12  # of one event
-_MOST_FORMS = 600  # searches in lines that have a form, so that a log of nothing else costs no more
-_NEAR = 500  # lines above the failure: of what changes, an older line of the same rank says less than another's
-_OWN, _SAME_RANK, _NEARLY, _OTHER_RANK, _FAR, _BELOW, _EARLIER, _LATER = range(8)  # how sure what a line says is
+_MOST_LINES = 12  # lines of one event
+_MOST_FORMS = 600  # searches in lines that match a form: a limit for logs with very many such lines
+# Lines above the failure: for a changing value, an older line of the rank is worth less than another rank's.
+_NEAR = 500
+_OWN, _SAME_RANK, _NEARLY, _OTHER_RANK, _FAR, _BELOW, _EARLIER, _LATER = range(8)  # how certain a line is
 
 
 class _Candidate(NamedTuple):
-    """A line that may tell a fact. `sure`: the less, the surer; `far`: from the failure."""
+    """A line that may show a fact. A lower `sure` is more certain. `far` is the distance from the failure."""
 
     sure: int
     far: tuple[int, int]
@@ -32,7 +34,7 @@ class _Candidate(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """What a line tells."""
+    """What a line shows."""
 
     value: LineValue
     place: _Candidate
@@ -40,9 +42,9 @@ class _Told(NamedTuple):
 
 
 def line_form_facts(failure: Failure) -> Iterator[Fact]:
-    """The facts of the lists `line-facts-…`: of the failure's own lines, then of the same rank's above it, the newest
-    first, then of others'. What is said about the moment is above it, what is said about a process is that one's
-    own."""
+    """Yields the facts of the lists `line-facts-…`. The failure's own lines come first, then lines of the same rank
+    above it, newest first, then lines of other ranks. A fact about the moment must be above the failure. A fact about a
+    process must come from that process."""
     forms = failure.reading.matcher.patterns.line_forms
     candidates = sorted(_candidates(failure), key=lambda one: (one.sure, one.far))
     told: dict[str, _Told] = {}
@@ -57,7 +59,8 @@ def line_form_facts(failure: Failure) -> Iterator[Fact]:
 
 
 def _facts(told: dict[str, _Told], forms: LineForms, failure: Failure) -> Iterator[Fact]:
-    """Yields what the lines tell without their secrets: without the name before it a value is not known for one."""
+    """Yields the facts without secrets. Secrets are removed from the whole line, because a value is recognized by the
+    name before it."""
     plain = _without_secrets({one.place.line.text for one in told.values()}, failure)
     for name, (value, place, form) in told.items():
         if name == _PROGRESS_OF and ("progress" not in told or told["progress"].place.line != place.line):
@@ -84,7 +87,7 @@ def _without_secrets(texts: Iterable[str], failure: Failure) -> dict[str, str]:
 
 
 def _counts(tells_of: str, place: _Candidate, failure: Failure) -> bool:
-    """-> whether what a line says in a form holds for this failure."""
+    """Returns whether a form's fact in a line applies to this failure."""
     if tells_of == MOMENT:
         return place.sure <= _FAR
     if tells_of == PROCESS:
@@ -94,8 +97,8 @@ def _counts(tells_of: str, place: _Candidate, failure: Failure) -> bool:
 
 
 def _candidates(failure: Failure) -> Iterator[_Candidate]:
-    """Yields the lines that are known and may tell something, each once."""
-    known: set[tuple[Position, str]] = set()  # Several writers' words may stand on one line.
+    """Yields the available lines that may show a fact, each once."""
+    known: set[tuple[Position, str]] = set()  # One line can contain the output of several writers.
     for line, rank, attempt, own in _lines(failure):
         if (line.position, line.text) not in known:
             known.add((line.position, line.text))
@@ -144,7 +147,7 @@ def _lines(failure: Failure) -> Iterator[tuple[Line, int | None, int, bool]]:
 
 def _of_finding(finding: Finding, own: bool) -> Iterator[tuple[Line, int | None, int, bool]]:
     for event in (finding.event, *finding.samples):
-        # Above the line that names an exception stands code, which tells nothing.
+        # Above the line that names an exception there is code, which shows no facts.
         raised = (line for one in event.chain for line in one.lines if line.position >= one.lines[0].position)
         for line in [*event.lines, *raised][:_MOST_LINES]:
             yield line, event.rank if line.rank is None else line.rank, finding.attempt, own and event is finding.event

@@ -1,4 +1,5 @@
-"""How two lists of names in a message differ: the columns of two tables, the weights of a model and a checkpoint."""
+"""Finds how two lists of names in a message differ: the columns of two tables, or the weights of a model and a
+checkpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from torchtriage.lazy_regex import lazy_regex
 
 WEIGHT_NAMES = "weight-names"  # the list of the vocabulary
 _NAME = lazy_regex(r'"([^"\n]{0,300})"')
-_COMPARED = 12  # names of a side: there can be thousands
+_COMPARED = 12  # names per list that are compared: there can be thousands
 _WITHIN = 20_000  # characters of a message
 _BETWEEN = lazy_regex(r"\n(?:to|vs|and)\n")
 _ROW = lazy_regex(r"(?m)^([A-Za-z_][\w ./-]{0,79}): \S")  # id: string
@@ -22,8 +23,8 @@ _MOST_NAMES = 6
 
 
 def list_differences(failure: Failure) -> Iterator[Fact]:
-    """`extra_names` and `lacking_names`: what the first of two lists in the message has and the second lacks, and the
-    other way round."""
+    """Yields `extra_names` (in the first list of the message but not in the second) and `lacking_names` (the
+    opposite)."""
     raised = failure.raised
     parts = _BETWEEN.split(raised.message[:_WITHIN]) if raised else []
     if len(parts) != 2:
@@ -37,7 +38,7 @@ def list_differences(failure: Failure) -> Iterator[Fact]:
 
 
 def _outermost(text: str) -> list[str]:
-    """-> the keys of a dict that is written out, without those of the dicts inside."""
+    """Returns the keys of a dict literal, without the keys of nested dicts."""
     depth, keys = 0, []
     for found in _KEY.finditer(text):
         depth += {"{": 1, "}": -1}.get(found[0], 0)
@@ -47,9 +48,9 @@ def _outermost(text: str) -> list[str]:
 
 
 def weight_names(failure: Failure) -> Iterator[Fact]:
-    """`added_prefix` (before each name of the checkpoint that the model lacks, `model.`), `lacking_prefix` (the same of
-    the model's names), or `cut_characters`, where the checkpoint's names lack as many characters of different
-    beginnings: `cut_name` was `whole_name`."""
+    """Yields `added_prefix` (the prefix of each checkpoint name that the model lacks, such as `model.`) and
+    `lacking_prefix` (the same for the model's names). If the checkpoint's names lack an equal number of characters at
+    the beginning, it yields `cut_characters` instead, and as an example `cut_name` and `whole_name`."""
     text = failure.raised.message if failure.raised is not None else ""
     patterns = _patterns(failure.reading.matcher.patterns.vocabulary.patterns(WEIGHT_NAMES))
     listed = {name: found for name, pattern in patterns if (found := pattern.search(text))}
@@ -73,7 +74,7 @@ def _patterns(patterns: tuple[VocabularyPattern, ...]) -> tuple[tuple[str, re.Pa
 
 
 def _prefix(bare: Sequence[str], others: Sequence[str]) -> str | None:
-    """-> the one that makes each of the bare names one of the others; it ends in a dot, as modules' names do."""
+    """Returns the prefix that turns each bare name into one of the others. It ends in a dot, as module names do."""
     shared: set[str] | None = None
     for name in [name for name in bare if name][:_COMPARED]:
         found = {other[: -len(name)] for other in others if other.endswith(f".{name}")}
@@ -82,7 +83,7 @@ def _prefix(bare: Sequence[str], others: Sequence[str]) -> str | None:
 
 
 def _cut(short: Sequence[str], whole: Sequence[str]) -> int | None:
-    """-> how many characters each of the short names lacks at its beginning."""
+    """Returns how many characters each of the short names lacks at its beginning."""
     shared: set[int] | None = None
     for name in [name for name in short if name][:_COMPARED]:
         found = {len(one) - len(name) for one in whole if one != name and one.endswith(name)}

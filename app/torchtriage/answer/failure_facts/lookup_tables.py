@@ -1,5 +1,5 @@
-"""Facts from lookup tables of the vocabulary: the torch build that runs on a GPU, a framework's options for what an
-answer advises, how a command is started on each host; facts in, facts out."""
+"""Facts from the vocabulary's lookup tables: the torch build for a GPU, a framework's option for a recommended change,
+and how to start a command on each host. Input and output are facts."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from torchtriage.linear_regex import found_in, linear_regex
 
 OPTIONS = "framework-options"
 HOSTS = "every-host-commands"
-FOR_STEPS = (OPTIONS, HOSTS)  # the lists whose facts no line of the log tells
-TABLES = ("looked-up-facts", HOSTS, OPTIONS)  # the lists: two with rows about facts, one with rows about the log
+FOR_STEPS = (OPTIONS, HOSTS)  # the lists whose facts come from no log line
+TABLES = ("looked-up-facts", HOSTS, OPTIONS)  # two lists with rows about facts, then one about the log
 _ASKED_FIRST = lazy_regex(r"\^([a-z_]+)=")
 
 
 def lookup_tables(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
-    """The facts that follow from the known ones by the rows of the lists `looked-up-facts` and `every-host-commands`,
-    each with the line of the first fact that its row asks for; then those that the traceback and the log show by the
-    list `framework-options`. Of several rows that tell the same fact the first counts."""
+    """Yields facts from the rows of the lists `looked-up-facts` and `every-host-commands` whose conditions the known
+    facts meet, each with the line of the first fact in the row. Then it yields the facts of the list
+    `framework-options` that match the traceback and the log. If several rows give the same fact, the first one
+    counts."""
     about_facts, about_hosts, about_log = map(failure.reading.matcher.patterns.vocabulary.patterns, TABLES)
     told = dict(known)
     text = _text(told)
@@ -45,7 +46,7 @@ def lookup_tables(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]
 
 @cache
 def _asked_first(regex: str) -> str:
-    """-> the first fact that a row asks for."""
+    """Returns the first fact that a row's condition uses."""
     asked = _ASKED_FIRST.search(regex)
     return asked[1] if asked else ""
 

@@ -1,4 +1,4 @@
-"""The way out that a message names itself: its text in, the sentence that says what to do and a command of it out."""
+"""Extracts the advice that a message itself gives: the sentence that says what to do, and a command from it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _LEAST = 12  # characters of a sentence
 
 
 def message_advice(failure: Failure) -> Iterator[Fact]:
-    """`advice` (the sentence of the message that says what to do) and `advice_command` (the command or setting that it
-    names: an installation of packages that the vocabulary knows, a variable of a known library, an option)."""
+    """Yields `advice` (the sentence of the message that says what to do) and `advice_command` (the command or setting
+    in it: an installation of known packages, a variable of a known library, or an option)."""
     raised = failure.raised
     if raised is None:
         return
@@ -41,7 +41,7 @@ def message_advice(failure: Failure) -> Iterator[Fact]:
         return
     command = _command(told, patterns, vocabulary)
     command = command or _command(text, tuple(one for one in patterns if one.name != "setting"), vocabulary)
-    # A sentence that is a command keeps its small letter: the shell knows no "Pip".
+    # A sentence that is a command keeps its lowercase first letter, because the shell knows no "Pip".
     starts_command = command is not None and told.split()[0] == command.split()[0]
     yield failure.fact("advice", told if starts_command else told[:1].upper() + told[1:])
     if command is not None:
@@ -49,7 +49,7 @@ def message_advice(failure: Failure) -> Iterator[Fact]:
 
 
 def _advice(sentence: str, pattern: VocabularyPattern) -> str | None:
-    """-> the part of a sentence that says what to do, whole or not at all."""
+    """Returns the part of a sentence that says what to do, or None if it is not complete."""
     found = linear_regex(pattern.regex).search(sentence) if pattern.name == "advice" else None
     if found is None or (pattern.unless and linear_regex(pattern.unless).search(sentence)):
         return None
@@ -74,7 +74,7 @@ def _command(text: str, patterns: tuple[VocabularyPattern, ...], vocabulary: Voc
 
 
 def _install(packages: str, vocabulary: Vocabulary) -> str | None:
-    """-> the installation of packages that are known, quoted for the shell; None where one is not."""
+    """Returns the command that installs packages, quoted for the shell, or None if one of them is not known."""
     groups = vocabulary.lists[PACKAGES].groups
     known = {name.lower().replace("_", "-") for package, modules in groups for name in (package, *modules)}
     words = []

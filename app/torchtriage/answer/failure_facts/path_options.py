@@ -1,5 +1,4 @@
-"""Which option gave the path that the message names: what the program and its launcher printed of options in, the name
-of one out."""
+"""Finds the option that gave the path in the message, from the options that the program and its launcher printed."""
 
 from __future__ import annotations
 
@@ -15,12 +14,12 @@ from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line
 from torchtriage.lazy_regex import lazy_regex
 
-_MESSAGE = 2000  # characters of it that are searched for paths
+_MESSAGE = 2000  # characters of the message that are searched for paths
 _PATH = lazy_regex(r"['\"`]([^'\"`\n]{3,400})['\"`]|(?<![^\s(=:])((?:[A-Za-z]:)?[\w.~+-]*[/\\][^\s'\"`,;()]{2,400})")
 _IS_PATH = lazy_regex(r"[/\\]|^[\w-]+(?:\.[\w-]+)*\.[A-Za-z]\w{1,11}$")
 _SEVERAL_WORDS = lazy_regex(r"\w[_.-]\w")
 _MOST_PATHS, _MOST_FINDINGS, _MOST_FOLDERS = 3, 16, 8
-_LEAST_PARTS = 2  # of a folder whose option a path below it is told by: `/data` is above too much
+_LEAST_PARTS = 2  # parts of a folder that can identify its option: `/data` contains too much
 
 
 class _Option(NamedTuple):
@@ -29,9 +28,9 @@ class _Option(NamedTuple):
 
 
 def path_options(failure: Failure) -> Iterator[Fact]:
-    """`path_option` (`--resume`, `model.weights`), the option whose value is the path in the message; else
-    `path_in_code`, the user's line that writes that path itself; else `folder_option`, an option whose value is a
-    folder above that path, and `folder_given`, that value."""
+    """Yields `path_option` (`--resume`, `model.weights`), the option whose value is the path in the message. If there
+    is none, it yields `path_in_code`, the user's line that contains the path. If there is none either, it yields
+    `folder_option`, an option whose value is a parent folder of the path, and `folder_given`, that value."""
     message = failure.raised.message[:_MESSAGE] if failure.raised else ""
     paths = _paths(message)
     lines = _lines(failure, message) if paths else []
@@ -57,7 +56,7 @@ def _paths(message: str) -> list[str]:
 
 
 def _folders(path: str) -> Iterator[str]:
-    """Yields the folders above a path, the nearest first."""
+    """Yields the parent folders of a path, nearest first."""
     parts = path.split("/")
     for count in range(len(parts) - 1, 0, -1)[:_MOST_FOLDERS]:
         if sum(part not in ("", ".", "..") for part in parts[:count]) >= _LEAST_PARTS:
@@ -65,7 +64,7 @@ def _folders(path: str) -> Iterator[str]:
 
 
 def _option_of(path: str, lines: list[Line], failure: Failure) -> _Option | None:
-    """-> the option that holds the path: as a command line gives it, else as the program printed it last."""
+    """Returns the option whose value is the path. A command line is preferred; else the last printed value counts."""
     printed = None
     for line in reversed(lines):
         text = failure.shown(line.text) if path in line.text else ""
@@ -79,7 +78,7 @@ def _option_of(path: str, lines: list[Line], failure: Failure) -> _Option | None
 
 
 def _lines(failure: Failure, message: str) -> list[Line]:
-    """-> what was printed above the failure, and what launchers say of its command below."""
+    """Returns the lines printed above the failure, and the launchers' lines below it that show the command."""
     own = failure.finding
     below = [one for one in failure.choice.live[:_MOST_FINDINGS] if own.position < one.position]
     lines = [*(line for one in below for line in one.event.lines), *failure.printed]
@@ -88,8 +87,8 @@ def _lines(failure: Failure, message: str) -> list[Line]:
 
 @lru_cache(maxsize=64)
 def _form(path: str) -> re.Pattern[str]:
-    """-> `--name path`, `--name=path`, `'--name', 'path'`, `name='path'`, `"name": "path"`; `bare` in `name: path`,
-    `name = path` and `name ...... path`."""
+    """Returns a regex for `--name path`, `--name=path`, `'--name', 'path'`, `name='path'` and `"name": "path"`. The
+    group `bare` matches the separator in `name: path`, `name = path` and `name ...... path`."""
     name = r"(?P<name>[A-Za-z][\w-]{0,60}(?:\.[\w-]{1,60}){0,4})"
     of_flag = r"(?(flag)(?:=|\s{1,4}|['\"],\s{0,4})['\"]?|(?!))"
     quoted = r"['\"]?\s{0,3}[=:]\s{0,20}['\"]"

@@ -1,4 +1,5 @@
-"""Values that the program printed for names in the message or the failing line: options, counts, shapes."""
+"""Finds the values that the program printed for names in the message or in the failing line: options, counts,
+shapes."""
 
 from __future__ import annotations
 
@@ -30,9 +31,11 @@ _VALUE = (
     rf"|(?P<plain>-?\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?|True|False|None|null|true|false)(?![\w./:-])"
     rf"|(?P<word>[\w./~@+-]{{1,{_LONGEST}}})(?=[,;)}}\]]|\s*$))"
 )
-# A call in the code of a frame or a warning, whose arguments nobody printed: `init(group=True`; not `Namespace(lr=0.1`
+# A call in the code of a frame or a warning. Its arguments were not printed by the program: `init(group=True`, but not
+# `Namespace(lr=0.1`
 OF_A_CALL = lazy_regex(r"(?:^|[\s.=,(])[a-z_]\w*\([^()\n]{0,200}$")
-_IDENTITY = lazy_regex(r"(?=.*\d)[0-9a-f]{16,}")  # of an object or a process, which no option holds
+# The identifier of an object or a process, never the value of an option.
+_IDENTITY = lazy_regex(r"(?=.*\d)[0-9a-f]{16,}")
 _KINDS = ("shape", "double", "single", "plain", "word")
 
 
@@ -43,10 +46,10 @@ class _Printed(NamedTuple):
 
 
 def printed_values(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
-    """`printed_name` (a name that the message or the failing operand uses), `printed_value` (its value in the options
-    or counts that the program printed last above the failure) and `printed_line`; `other_printed_name`,
-    `other_printed_value` and `other_printed_line` of a second one; `printed_shapes` (`x [4, 96], target [4]`) of the
-    names in the failing line, where the message is about shapes, and `printed_shapes_line`."""
+    """Yields `printed_name` (a name in the message or in the failing operand), `printed_value` (its value in the
+    options or counts that the program printed last above the failure) and `printed_line`. `other_printed_name`,
+    `other_printed_value` and `other_printed_line` describe a second name. If the message is about shapes, it also
+    yields `printed_shapes` (`x [4, 96], target [4]`) of the names in the failing line, and `printed_shapes_line`."""
     told = list(_settings(failure, known))
     for prefix, printed in zip(("printed", "other_printed"), told, strict=False):
         yield failure.fact(f"{prefix}_name", printed.name, line=printed.line)
@@ -81,8 +84,8 @@ def _shapes(failure: Failure) -> Iterator[_Printed]:
 def _last(
     name: str, form: re.Pattern[str], lines: tuple[Line, ...], failure: Failure, shapes: bool = False
 ) -> _Printed | None:
-    """-> the last value that was printed of a name, by the rank that failed, else by nobody in particular. None where
-    it stands under several parents that do not agree."""
+    """Returns the last value printed for a name by the failing rank, or else in a line without a rank. The result is
+    None if the name appears under several parents with different values."""
     rank, message = failure.root.rank, failure.raised.message if failure.raised else ""
     own = [line for line in lines if rank is None or line.rank in (None, rank)]
     values: dict[str, _Printed] = {}
@@ -119,13 +122,14 @@ def _last(
 
 
 def _plain(value: str) -> str:
-    """-> a value as a sentence says it: [4, 3] for torch.Size([4, 3])."""
+    """Returns a value in the form that a sentence uses, such as [4, 3] for torch.Size([4, 3])."""
     return value[len("torch.Size(") : -1] if value.startswith("torch.Size(") else value
 
 
 @lru_cache(maxsize=256)
 def _option(name: str) -> re.Pattern[str]:
-    """-> `name: value`, `name=value`, `"name": value`, `--name value`, `'--name', 'value'`, `name ...... value`."""
+    """Returns a regex for `name: value`, `name=value`, `"name": value`, `--name value`, `'--name', 'value'` and `name
+    ...... value`."""
     spelled = re.escape(name).replace("_", "[_-]")
     between = r"['\"]?\s{0,3}(?:=|:|\.{2,60}|', (?='))\s{0,20}|(?(flag) |(?!))"
     return re.compile(rf"(?<![\w.-])(?P<parent>(?:\w+\.){{1,4}})?(?P<flag>--)?{spelled}(?:{between}){_VALUE}")
@@ -133,7 +137,7 @@ def _option(name: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=256)
 def _shape_of(name: str) -> re.Pattern[str]:
-    """-> `x.shape: torch.Size([4, 3])`, `x shape (4, 3)`, `x.size() [4, 3]`."""
+    """Returns a regex for `x.shape: torch.Size([4, 3])`, `x shape (4, 3)` and `x.size() [4, 3]`."""
     asked = r"(?:\.shape|\.size\(\)|[ _]shape|[ _]size)"
     return re.compile(
         rf"(?<![\w.])(?P<parent>)(?P<flag>){re.escape(name)}{asked}['\"]?\s{{0,3}}[:=,]?\s{{0,8}}(?P<shape>{_SHAPE})"
@@ -141,7 +145,7 @@ def _shape_of(name: str) -> re.Pattern[str]:
 
 
 def _of_message(failure: Failure) -> Iterator[str]:
-    """Yields the names of options and similar in the message."""
+    """Yields the names in the message, such as option names."""
     raised = failure.raised
     text = raised.message[:1000] if raised else ""
     for pattern in (_IN_MESSAGE, _QUOTED):
@@ -150,7 +154,7 @@ def _of_message(failure: Failure) -> Iterator[str]:
 
 
 def _of_operands(known: Mapping[str, Fact]) -> Iterator[str]:
-    """Yields the names in what failed of the user's line, and in the arguments of the call that failed there."""
+    """Yields the names in the failing part of the user's line, and in the arguments of the call that failed there."""
     for fact in (known[name] for name in _OPERANDS if name in known):
         statement = parsed(str(fact.value))
         for node in statement.all(ast.Attribute, ast.Name) if statement else ():
@@ -160,7 +164,7 @@ def _of_operands(known: Mapping[str, Fact]) -> Iterator[str]:
 
 
 def _names_of(frame: Frame | None) -> Iterable[str]:
-    """-> the names of variables in a line, without those of functions."""
+    """Returns the names of variables in a line, without function names."""
     statement = parsed(frame.code, frame.marked) if frame else None
     if statement is None:
         return ()

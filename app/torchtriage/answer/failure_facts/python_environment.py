@@ -1,5 +1,5 @@
-"""In what the program ran: the frameworks in its frames, its Python and where that is installed; the module that an
-import did not find, and the package that installs it."""
+"""The environment that the program ran in: the frameworks in its frames, and its Python version and location. Also the
+module that an import did not find, and the package that provides it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _LACKS_NAME = lazy_regex(r"^(?:cannot import name '\w+' from|module) '(\w+)[\w.]
 _LACKS_MODULE = lazy_regex(r"^No module named '(\w+)\.[\w.]+'")
 _LACKING_PACKAGE = lazy_regex(r"No module named '?([A-Za-z_]\w*)\.|cannot import name '?\w+'? from '?([A-Za-z_]\w*)")
 _CIRCULAR = lazy_regex(r"partially initialized|circular import|unknown location")
-# Below dist-packages Debian keeps what its own Python in /usr/bin runs: no program of that prefix.
+# Debian's own Python in /usr/bin installs packages below dist-packages: such a path is no environment's prefix.
 _PREFIX = lazy_regex(r"^(.{0,300}?)[/\\](?:lib|Lib|lib64)[/\\](?:python3[\d.]*[/\\](?!dist-packages)|site-packages)")
 _VERSION = lazy_regex(r"[/\\]python(3\.\d{1,2})(?:\.\d+)?[/\\]|[/\\]Python(3)(\d{1,2})[/\\]")
 
 
 def python_environment(failure: Failure) -> Iterator[Fact]:
-    """`frameworks` (those whose files are in the traceback, as `DDP, Trainer`), `environment` (the prefix of the
-    Python environment: `/home/x/miniconda3/envs/y`) and `python_version` (3.11), both out of a library's path. The
-    environment in which an installer builds one package, and which it then deletes, is none of the job."""
+    """Yields `frameworks` (those with files in the traceback, such as `DDP, Trainer`). From the path of a library it
+    yields `environment` (the prefix of the Python environment, `/home/x/miniconda3/envs/y`) and `python_version`
+    (3.11). A temporary environment, in which an installer builds a package, is not the job's environment."""
     told = " ".join(f"{frame.file} {frame.code}" for frame in _frames(failure)).replace("\\", "/")
     vocabulary = failure.reading.matcher.patterns.vocabulary
     if names := [item.name for item in vocabulary.patterns(FRAMEWORKS) if item.name and re.search(item.exact, told)]:
@@ -37,7 +37,7 @@ def python_environment(failure: Failure) -> Iterator[Fact]:
     paths += re.findall(r"[/\\][^\s'\"():]{1,300}?site-packages", failure.raised.message if failure.raised else "")
     deleted = [item.exact for item in vocabulary.patterns(BUILD_ENVIRONMENTS)]
     kept = (path for path in paths if not any(re.search(pattern, path) for pattern in deleted))
-    # A venv's packages are its own; Python's modules belong to the interpreter that it was made from.
+    # A venv contains its own packages, but Python's modules belong to the interpreter that the venv was created from.
     installed_first = sorted(kept, key=lambda path: "site-packages" not in path)
     environment = next((at[1] for path in installed_first if (at := _PREFIX.match(path)) and at[1]), None)
     if environment is not None:
@@ -52,11 +52,14 @@ def _frames(failure: Failure) -> list[Frame]:
 
 
 def missing_module(failure: Failure) -> Iterator[Fact]:
-    """`module` that was not found; `package` by which pip installs it, where that is known, else `own_module` where a
-    project of the user's own is likely: the module's first part is a folder above the script, or is called so;
-    `own_root` is the folder that holds that. `damaged_package` is a package in which one file asks for another file
-    or name that is not there. `imported_from` is the folder out of which Python takes the package that lacks a module
-    or name (`/home/x/torch_npu`), `imported_above` the one above it, which is on the path."""
+    """Yields `module`, the module that was not found, and facts about it.
+
+    `package` is the package that pip installs it with, if known. Otherwise `own_module` means that it probably belongs
+    to the user's own project: its first part is a common name of such modules, or a folder above one of the user's
+    files. `own_root` is the folder that contains it. `damaged_package` is a package in which one file imports a file or
+    name that does not exist. `imported_from` is the folder from which Python imported the package that lacks a module
+    or name (`/home/x/torch_npu`), and `imported_above` is its parent folder, which is on the path.
+    """
     yield from _damaged(failure)
     yield from _imported_from(failure)
     found = _MISSING.search(failure.raised.message if failure.raised else failure.finding.event.text)
@@ -103,6 +106,6 @@ def _imported_from(failure: Failure) -> Iterator[Fact]:
 
 
 def _own(failure: Failure) -> list[str]:
-    """-> the files of the user's frames."""
+    """Returns the files of the user's frames."""
     raised = failure.raised
     return [frame.file.replace("\\", "/") for frame in (raised.frames if raised else ()) if failure.is_users(frame)]

@@ -1,4 +1,5 @@
-"""A line of Python as a traceback quotes it: text in, syntax tree out, also for a part of a statement."""
+"""Parses a line of Python as a traceback quotes it, even if it is only a part of a statement. The result is a syntax
+tree."""
 
 from __future__ import annotations
 
@@ -13,16 +14,17 @@ from typing import TypeVar
 from torchtriage.lazy_regex import lazy_regex
 
 Node = TypeVar("Node", bound=ast.AST)
-LONGEST = 1000  # characters of a line that is parsed
+LONGEST = 1000  # characters: longer lines are not parsed
 _DICT_ITEM = lazy_regex(r"(?:'[^'\n]*'|\"[^\"\n]*\"): ")  # "input_ids": feature["ids"],
 _BLOCK = lazy_regex(r"(?:if|while|for|with|async|def|class)\b")
-_OTHERS_FRAME = lazy_regex(r'\s+File "[^"\n]+", line \d+')  # that ranks wrote into one line
+_OTHERS_FRAME = lazy_regex(r'\s+File "[^"\n]+", line \d+')  # another rank's frame that was written into the same line
 _OPENING, _CLOSING = "([{", ")]}"
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A parsed line; `code` is the line, `text` what was parsed, `start` and `end` the part that Python underlined."""
+    """A parsed line. `code` is the line, `text` is what was parsed, and `start` and `end` mark the part that Python
+    underlined."""
 
     code: str
     text: str
@@ -36,14 +38,15 @@ class Statement:
         return tuple(ast.walk(self.tree))
 
     def all(self, *kinds: type[Node]) -> list[Node]:
-        """-> the nodes of some kinds in the order of the text; where some are underlined, those alone."""
+        """Returns the nodes of some kinds in the order of the text. If Python underlined a part, only nodes in that
+        part count."""
         found = [node for node in self.nodes if isinstance(node, kinds)]
         inside = [node for node in found if self._inside(node)]
         found = inside or [node for node in found if self._around(node)] or found
         return sorted(found, key=lambda node: getattr(node, "col_offset", 0))
 
     def source(self, node: ast.AST | None) -> str | None:
-        """-> a node as it is in the line; None for what this line does not hold whole."""
+        """Returns the source text of a node, or None if the line does not contain all of it."""
         text = ast.get_source_segment(self.text, node) if node is not None else None
         return None if text is None or text not in self.code else " ".join(text.split())
 
@@ -56,15 +59,16 @@ class Statement:
 
 @lru_cache(maxsize=256)
 def parsed(code: str, marked: str = "") -> Statement | None:
-    """-> the statement that a line is or begins, brackets closed and blocks filled; None where it makes no sense.
-    `marked`: the part of it that Python underlined."""
-    code = code.strip().removesuffix("\\").rstrip()  # a backslash goes on in a line that no traceback quotes
+    """Returns the statement that a line is or begins, with brackets closed and blocks filled, or None if it cannot be
+    parsed. `marked` is the part of the line that Python underlined."""
+    # A backslash means that the statement continues in a line that no traceback quotes.
+    code = code.strip().removesuffix("\\").rstrip()
     if not code or len(code) > LONGEST:
         return None
     for text in _repaired(code):
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # as of an invalid escape in somebody's line
+                warnings.simplefilter("ignore")  # such as the one about an invalid escape in the quoted line
                 tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
@@ -76,8 +80,8 @@ def parsed(code: str, marked: str = "") -> Statement | None:
 
 
 def shown(code: str) -> str:
-    """-> a line as a sentence quotes it: without a comment, a backslash or another process's frame at its end, and
-    nothing of a line that only ends a statement."""
+    """Returns a line in the form that a sentence quotes, without a comment, a backslash or another process's frame at
+    its end. The result is empty if the line only ends a statement."""
     code = _OTHERS_FRAME.split(code, maxsplit=1)[0].strip().removesuffix("\\").rstrip()
     if _unopened(code) or not re.search(r"\w", code):
         return ""
@@ -88,7 +92,7 @@ def shown(code: str) -> str:
 
 
 def _in_text(begun: str) -> bool:
-    """-> whether a text ends inside a string of Python."""
+    """Returns whether a text ends inside a Python string."""
     quote, escaped = "", False
     for char in begun:
         if escaped:
@@ -103,12 +107,12 @@ def _in_text(begun: str) -> bool:
 
 
 def _bytes(text: str, place: int) -> int:
-    """-> a place in a text as `ast` counts it."""
+    """Returns the byte offset of a character in a text, as `ast` counts it."""
     return len(text[:place].encode())
 
 
 def _repaired(code: str) -> Iterator[str]:
-    """-> the line, and what it may be a part of, the likeliest first."""
+    """Yields the line, and statements that it may be a part of, most likely first."""
     for text in dict.fromkeys((code, _closed(code))):
         yield text
         if text.startswith("elif "):
@@ -130,7 +134,7 @@ def _repaired(code: str) -> Iterator[str]:
 
 
 def _closed(code: str) -> str:
-    """-> a line with the brackets closed that it leaves open."""
+    """Returns a line with closing brackets added for those that it leaves open."""
     stack, _ = _brackets(code)
     if not stack:
         return code
@@ -143,7 +147,7 @@ def _closed(code: str) -> str:
 
 
 def _unopened(code: str) -> str:
-    """-> the brackets that a line closes without having opened them."""
+    """Returns the opening brackets that a line closes but does not open."""
     return _brackets(code)[1]
 
 

@@ -1,4 +1,4 @@
-"""Differences between ranks: the same message or line with other values."""
+"""Finds differences between ranks: the same message or log line with different values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from torchtriage.domain.rank_set import RankSet
 from torchtriage.facts import progress
 from torchtriage.lazy_regex import lazy_regex
 
-OWN_NUMBERS = "own-numbers"  # the list of the vocabulary: words before a number that is each process's own
-_MOST_GROUPS = 4  # of ranks that say the same
-_MOST_VALUES = 2  # of one line that differ from rank to rank
+OWN_NUMBERS = "own-numbers"  # the vocabulary's list: words before a number that is specific to one process
+_MOST_GROUPS = 4  # groups of ranks with the same values
+_MOST_VALUES = 2  # values in one line that differ between ranks
 _LONGEST = 400  # characters of a line that are compared
 _OF_SHAPES = lazy_regex(r"(?i)shape|size|dimension|mat1|broadcast|numel|channels")
 _RANK = lazy_regex(r"(?i)\brank[ _:=#]{0,2}(\d{1,6})\b")
@@ -29,10 +29,12 @@ _AFTER = lazy_regex(r" ([A-Za-z]{2,20})\b")
 
 
 def rank_differences(failure: Failure) -> Iterator[Fact]:
-    """`by_rank` (what differs in the failure's own message: `rank 0: [4, 128]; ranks 1-3: [4, 96]`). Where a message is
-    about shapes, or ranks waited for one another: `printed_by_rank` (the same of the last line above it that several
-    ranks print in the same words) with `printed_by_rank_words` and `printed_by_rank_line`; and `steps_by_rank`, where
-    ranks that waited were at different steps."""
+    """Yields `by_rank`, what differs in the failure's own message (`rank 0: [4, 128]; ranks 1-3: [4, 96]`).
+
+    If the message is about shapes, or if ranks waited for each other, it also yields `printed_by_rank`, the same for
+    the last line above the failure that several ranks print in the same words, with `printed_by_rank_words` and
+    `printed_by_rank_line`. `steps_by_rank` is given if ranks that waited were at different steps.
+    """
     events = (failure.finding.event, *failure.finding.samples)
     messages = {event.rank: event.text.split("\n", 1)[0] for event in events if event.rank is not None}
     if not any(map(_RANK.search, messages.values())) and (told := _different(messages, failure)):
@@ -52,14 +54,14 @@ def rank_differences(failure: Failure) -> Iterator[Fact]:
 
 
 def _progress(failure: Failure) -> dict[int, Line]:
-    """-> the last line of progress of each rank above the failure."""
+    """Returns each rank's last line of progress above the failure."""
     lines = (line for line in failure.printed if progress.PROGRESS.shows(line.text))
     return {rank: line for line in lines if (rank := _rank(line)) is not None and line.attempt == failure.root.attempt}
 
 
 def _printed(failure: Failure, waited: bool) -> tuple[Line, str, str] | None:
-    """-> of the lines above the failure that ranks print in the same words, the last ones whose values differ: one of
-    them, the words before the value, and the values."""
+    """Finds the last lines above the failure that several ranks print in the same words with different values. Returns
+    one of these lines, the words before the value, and the values."""
     raised = failure.raised
     of_shapes = raised is not None and _OF_SHAPES.search(raised.message) is not None
     forms: dict[str, dict[int, Line]] = {}
@@ -83,12 +85,12 @@ def _rank(line: Line) -> int | None:
 
 
 def _words(text: str) -> str:
-    """-> a line without its values, in which it is the same for all ranks."""
+    """Returns a line without its values, so that it is the same for all ranks."""
     return _VALUE.sub("\0", _RANK.sub("rank", text[:_LONGEST]))
 
 
 def _different(texts: Mapping[int, str], failure: Failure) -> str | None:
-    """-> the values that differ from rank to rank where the words are the same; None where too much differs."""
+    """Returns the values that differ between ranks in texts with the same words, or None if too many differ."""
     own = failure.root.rank if failure.root.rank in texts else next(iter(texts), None)
     if own is None or len(texts) < 2:
         return None
@@ -104,7 +106,7 @@ def _different(texts: Mapping[int, str], failure: Failure) -> str | None:
 
 
 def _told(text: str, different: list[int]) -> str:
-    """-> the values at some places in a line, those that no name precedes with the word behind them."""
+    """Returns the values at some positions in a line. A value without a name before it is followed by the next word."""
     told = []
     for found in (found for at, found in enumerate(_VALUE.finditer(text)) if at in different):
         before, after = _BEFORE.search(text[: found.start()]), _AFTER.match(text, found.end())
@@ -116,7 +118,7 @@ def _told(text: str, different: list[int]) -> str:
 
 
 def _is_own_number(at: int, values: Mapping[int, list[str]], text: str, failure: Failure) -> bool:
-    """-> whether a value only tells the process: its number, that of its device, its file, a time."""
+    """Returns whether a value only identifies the process: its rank, its device, its file or a time."""
     told = {rank: one[at] for rank, one in values.items()}
     if all(value.isdecimal() for value in told.values()) and len({int(v) - rank for rank, v in told.items()}) == 1:
         return True
@@ -125,7 +127,7 @@ def _is_own_number(at: int, values: Mapping[int, list[str]], text: str, failure:
     ):
         return True
     if any("." in value and not _SHAPE.search(value) and value.count(".") == 1 for value in told.values()):
-        return True  # a loss, a time
+        return True  # such as a loss or a time
     spans = [found.start() for found in _VALUE.finditer(text)]
     before = _BEFORE.search(text[: spans[at]])
     words = failure.reading.matcher.patterns.vocabulary.words(OWN_NUMBERS)
@@ -133,7 +135,7 @@ def _is_own_number(at: int, values: Mapping[int, list[str]], text: str, failure:
 
 
 def _name(form: Mapping[int, Line]) -> str:
-    """-> the words before the first value that differs."""
+    """Returns the words before the first value that differs."""
     texts = [_RANK.sub("rank", line.text[:_LONGEST]) for line in form.values()]
     values = [_VALUE.findall(text) for text in texts]
     at = next((at for at in range(len(values[0])) if len({told[at] for told in values}) > 1), 0)
@@ -147,7 +149,8 @@ def _plain(value: str) -> str:
 
 
 def _folded(values: Mapping[int, str]) -> str | None:
-    """-> `rank 0: [4, 128]; ranks 1-3: [4, 96]`, the most frequent value last; None of too many different ones."""
+    """Returns `rank 0: [4, 128]; ranks 1-3: [4, 96]`, with the most frequent value last, or None if there are too many
+    values."""
     groups: dict[str, list[int]] = {}
     for rank, value in sorted(values.items()):
         groups.setdefault(value, []).append(rank)

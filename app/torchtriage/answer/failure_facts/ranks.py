@@ -1,4 +1,5 @@
-"""Which ranks failed, waited, never came or were stopped, in which collectives they waited, and how far apart."""
+"""Finds which ranks failed, waited, never arrived or were stopped, in which collectives they waited, and the time
+between failures."""
 
 from __future__ import annotations
 
@@ -12,13 +13,14 @@ from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import RankMark
 from torchtriage.reading.prefixes.times import seconds_between
 
-_MISSED = frozenset({"missing", "few", "behind"})  # reasons that name ranks that the others waited for
+_MISSED = frozenset({"missing", "few", "behind"})  # reasons that name the ranks that the others waited for
 
 
 def waiting_ranks(failure: Failure) -> Iterator[Fact]:
-    """`failed_ranks`, `waiting_ranks`, `missing_ranks`, `stopped_ranks`; `behind_ranks` with `behind_call` and
-    `behind_sequence`, and `ahead_ranks` with the same, where ranks waited in other collectives; `spread` between the
-    first and the last rank that failed, `same_second` where that is none."""
+    """Yields `failed_ranks`, `waiting_ranks`, `missing_ranks` and `stopped_ranks`. If ranks waited in different
+    collectives, it yields `behind_ranks`, `behind_call` and `behind_sequence`, and `ahead_ranks` with the same details.
+    `spread` is the time between the first and the last rank that failed; `same_second` is given instead if there is
+    none."""
     yield from _ranks(failure)
     yield from _behind(failure)
     yield from _spread(failure)
@@ -26,7 +28,7 @@ def waiting_ranks(failure: Failure) -> Iterator[Fact]:
 
 def _ranks(failure: Failure) -> Iterator[Fact]:
     missing = _missing(failure)
-    # The first that reports a wait for a rank that never came is one of those that waited.
+    # The rank that first reports a missing rank is one of the ranks that waited.
     waited = missing is not None and any(map(failure.finding.has_role, (Role.TIMEOUT, Role.PEER_LOSS)))
     kinds = (
         ("failed_ranks", {"failed"} if waited else {"failed", "first"}),
@@ -45,15 +47,15 @@ def _ranks(failure: Failure) -> Iterator[Fact]:
 
 
 def _gone(failure: Failure, missing: Fact | None) -> frozenset[int]:
-    """-> the ranks that never came: what one of them printed at its end is no wait. Ranks that are behind do wait, in
-    an earlier collective."""
+    """Returns the ranks that never arrived. A message that they printed at their end is not a wait. Ranks that are
+    behind do wait, but in an earlier collective."""
     if missing is None or any(reason.name == "behind" for reason in failure.root.because):
         return frozenset()
     return frozenset(RankSet.from_json(str(missing.value)))
 
 
 def _behind(failure: Failure) -> Iterator[Fact]:
-    """Yields who waited in an earlier collective than the others, and in which ones both did."""
+    """Yields which ranks waited in an earlier collective than the others, and the collectives of both groups."""
     reading = failure.reading
     collectives = reading.extractors.collectives
     suspects = collectives.suspects(reading.environment.world_size)
@@ -84,8 +86,8 @@ def _of_marks(failure: Failure, name: str, marks: Iterable[RankMark], without: f
 
 
 def _spread(failure: Failure) -> Iterator[Fact]:
-    """Yields how many seconds lie between the first and the last rank that failed on its own, where the clocks of their
-    hosts can be compared."""
+    """Yields the seconds between the first and the last rank that failed on its own, if the clocks of their hosts can
+    be compared."""
     if failure.reading.clock_offsets:
         return
     span, places = failure.reading.environment.span, failure.finding.places.values()
@@ -103,12 +105,13 @@ def _spread(failure: Failure) -> Iterator[Fact]:
 
 
 def failing_rank(failure: Failure) -> Iterator[Fact]:
-    """`rank`, `local_rank`, `host`, `time`; `ranks` and `rank_count` that show the same failure, where several do."""
+    """Yields `rank`, `local_rank`, `host` and `time`. If several ranks show the same failure, it also yields `ranks`
+    and `rank_count`."""
     root = failure.root
     for name, value in (("rank", root.rank), ("local_rank", root.local_rank), ("host", root.host), ("time", root.time)):
         if value is not None:
             yield failure.fact(name, value)
-    on_one_host = root.rank is not None and root.rank == root.local_rank  # the local ranks are the ranks
+    on_one_host = root.rank is not None and root.rank == root.local_rank  # then local ranks equal global ranks
     same = failure.finding.ranks or (failure.finding.local_ranks if on_one_host else frozenset())
     if len(same) > 1:
         yield failure.fact("ranks", str(RankSet.of(same)))

@@ -1,4 +1,4 @@
-"""All kinds of facts about a failure, each a function; a new one is a function and one line here."""
+"""All kinds of facts about a failure. Each kind is a function. To add one, write the function and list it here."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ KINDS: tuple[Callable[[Failure], Iterable[Fact]], ...] = (
 )
 
 
-# Those that ask what the others tell.
+# These use the facts of the kinds above.
 LATER: tuple[Callable[[Failure, Mapping[str, Fact]], Iterable[Fact]], ...] = (
     printed_values,
     derived_facts,
@@ -54,7 +54,8 @@ LATER: tuple[Callable[[Failure, Mapping[str, Fact]], Iterable[Fact]], ...] = (
 
 
 def failure_facts(failure: Failure) -> tuple[Fact, ...]:
-    """-> what the log says about this failure; each fact once, as the first kind tells it."""
+    """Returns the facts that the log gives about this failure. If several kinds give the same fact, the first one
+    counts."""
     found: dict[str, Fact] = {}
     for kind in KINDS:
         for fact in kind(failure):

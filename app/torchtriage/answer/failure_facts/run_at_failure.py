@@ -1,4 +1,5 @@
-"""The run of the failure: launcher, size, phase, step, exit status, attempts, the last checkpoint, the kind of job."""
+"""The state of the run at the failure: launcher, size, phase, step, exit status, attempts, last checkpoint and kind of
+job."""
 
 from __future__ import annotations
 
@@ -14,16 +15,17 @@ from torchtriage.domain.line import Line
 from torchtriage.facts import progress
 from torchtriage.reading.prefixes.times import seconds_between
 
-JOB_KINDS = "job-kinds"  # the list of the vocabulary: words of scripts and functions by the kind of job
+JOB_KINDS = "job-kinds"  # the vocabulary's list: words in scripts and functions, by kind of job
 _SIGNALS = {int(one): one.name for one in Signals}
-_SHORT = 4  # letters of a word that counts only as a whole
-_MOST_LINES = 8  # lines of progress in which the step is looked for
+_SHORT = 4  # letters: a word of at most this length counts only as a whole word
+_MOST_LINES = 8  # lines of progress that are searched for the step
 
 
 def run_at_failure(failure: Failure) -> Iterator[Fact]:
-    """`launcher`, `world_size`, `phase`, `step`, `exit_code`, the last `checkpoint` and its `checkpoint_step`,
-    `torch_version` and similar; `signal` that an exit status stands for; `attempt_count`, `attempt`, `host_count`,
-    `seconds_after_failure`; `checkpoint_time`, `checkpoint_age`, `steps_since_checkpoint`; `job_kind`."""
+    """Yields `launcher`, `world_size`, `phase`, `step`, `exit_code`, the last `checkpoint` and its `checkpoint_step`,
+    `torch_version` and similar facts. `signal` is the signal that the exit status reports. Others are `attempt_count`,
+    `attempt`, `host_count`, `seconds_after_failure`, `checkpoint_time`, `checkpoint_age`, `steps_since_checkpoint` and
+    `job_kind`."""
     yield from _of_log(failure)
     if (signal := _signal(failure.run.exit_code)) is not None:
         ended = exit_of(failure.choice, failure.reading)
@@ -60,7 +62,7 @@ def _of_log(failure: Failure) -> Iterator[Fact]:
 
 
 def _signal(exit_code: int | None) -> str | None:
-    """-> the signal that an exit status of Python or of a shell stands for."""
+    """Returns the signal that an exit status of Python or a shell reports."""
     if exit_code is None:
         return None
     return _SIGNALS.get(-exit_code if exit_code < 0 else exit_code - 128)
@@ -92,7 +94,8 @@ def _since_checkpoint(failure: Failure) -> Iterator[Fact]:
 
 
 def _job_kind(failure: Failure) -> str | None:
-    """-> what the job does: by the words of its outermost script and functions, else by what the log shows of it."""
+    """Returns what the job does. The words in its outermost script and functions decide first, then what the log
+    shows."""
     words = failure.reading.matcher.patterns.vocabulary.groups(JOB_KINDS)
     raised = failure.raised
     own = [frame for frame in (raised.frames if raised else ()) if failure.is_users(frame)]
@@ -110,7 +113,8 @@ def _job_kind(failure: Failure) -> str | None:
 
 @lru_cache(maxsize=8)
 def _words(kinds: tuple[tuple[str, tuple[str, ...]], ...]) -> re.Pattern[str]:
-    """-> a regex whose groups `k0`, `k1` … are the kinds. Of a long word its beginning will do."""
+    """Returns a regex whose groups `k0`, `k1` … are the kinds. A long word also matches as the beginning of a longer
+    one."""
     ends = [[re.escape(word) + ("" if len(word) > _SHORT else r"(?![a-z])") for word in words] for _, words in kinds]
     groups = (f"(?P<k{at}>{'|'.join(words)})" for at, words in enumerate(ends))
     return re.compile(rf"(?<![a-z])(?:{'|'.join(groups)})")
@@ -123,6 +127,6 @@ def _at(name: str, value: str | int, line: Line | None, rank: int | None = None)
 
 
 def _line_of_step(failure: Failure, step: int) -> Line | None:
-    """-> the line of progress that tells the last step."""
+    """Returns the line of progress that shows the last step."""
     lines = sorted(failure.reading.environment.progress_lines, key=lambda line: line.position, reverse=True)
     return next((line for line in lines[:_MOST_LINES] if progress.step(progress.newest(line.text)) == step), None)

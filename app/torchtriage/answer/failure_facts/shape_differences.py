@@ -1,4 +1,5 @@
-"""What differs in a message's list of weights with other shapes: a failure in, how many reasons the list has out."""
+"""Finds what differs in a message that lists weights with different shapes, and how many different causes the list
+shows."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ from torchtriage.domain.fact import Fact
 from torchtriage.domain.vocabulary import VocabularyPattern
 
 SHAPE_DIFFERENCES = "weight-shapes"  # the list of the vocabulary
-_WITHIN = 40_000  # characters of a message
-_SHOWN = 3  # weights
-_ROOM = 150  # characters for them, as a sentence takes no more
-_OTHER_DIMENSIONS = Fraction(0)  # no ratio of two sizes
+_WITHIN = 40_000  # characters of a message that are searched
+_SHOWN = 3  # weights that a sentence shows
+_ROOM = 150  # characters for these weights in a sentence
+_OTHER_DIMENSIONS = Fraction(0)  # the weights have different numbers of dimensions
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class _Weight:
 
     @property
     def ratios(self) -> frozenset[Fraction]:
-        """The layers of a wider model differ in the same ratio, whatever their sizes are."""
+        """The ratios of the sizes that differ. In a wider model, all layers differ by the same ratio, whatever their
+        sizes."""
         if len(self.saved) != len(self.current) or 0 in self.current:
             return frozenset([_OTHER_DIMENSIONS])
         return frozenset(Fraction(self.saved[place], self.current[place]) for place in self.differing)
@@ -43,8 +45,9 @@ class _Weight:
 
 
 def shape_differences(failure: Failure) -> Iterator[Fact]:
-    """`mismatch_count`, `mismatch_kinds` and `mismatch_examples` of the weights that a message lists with both shapes;
-    `mismatch_axis`, `saved_size` and `current_size` where the first of them differs in one dimension."""
+    """Yields `mismatch_count`, `mismatch_kinds` and `mismatch_examples` of the weights that a message lists with both
+    shapes. If the first weight differs in only one dimension, it also yields `mismatch_axis`, `saved_size` and
+    `current_size`."""
     weights = _listed(failure)
     if not weights:
         return
@@ -61,7 +64,7 @@ def shape_differences(failure: Failure) -> Iterator[Fact]:
 
 
 def _examples(weights: list[_Weight]) -> list[_Weight]:
-    """-> a weight for each ratio in which sizes differ, the plainest: one that differs in as few ratios as can be."""
+    """Returns one weight for each ratio between sizes. It prefers weights that differ in the fewest ratios."""
     chosen: dict[Fraction, _Weight] = {}
     for weight in sorted(weights, key=lambda one: len(one.ratios)):
         for ratio in weight.ratios:
@@ -70,7 +73,7 @@ def _examples(weights: list[_Weight]) -> list[_Weight]:
 
 
 def _told(examples: list[_Weight]) -> str:
-    """-> as many of them as a sentence has room for, and how many more there are."""
+    """Returns as many examples as fit into a sentence, and how many more there are."""
     told = [str(examples[0])]
     for weight in examples[1:_SHOWN]:
         if len("; ".join([*told, str(weight)])) <= _ROOM:

@@ -1,4 +1,4 @@
-"""How the sizes in a message are related: a failure in, the arithmetic that explains it out."""
+"""Finds how the sizes in a message are related, and returns the arithmetic that explains it."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.domain.fact import Fact
 from torchtriage.lazy_regex import lazy_regex
 
-_WITHIN = 600  # characters of a message
+_WITHIN = 600  # characters of a message that are searched
 _PRODUCT = lazy_regex(r"\b(\d{1,12})x(\d{1,12}) and (\d{1,12})x(\d{1,12})\b")
 _VIEW = lazy_regex(r"'?\[(-?\d{1,12}(?:, ?-?\d{1,12}){0,7})\]'? .{1,60} size (\d{1,12})\b")
 _SHAPE = lazy_regex(r"[\[(](\d{1,12}(?:, ?\d{1,12}){1,7})[\])]")
 _IN_BRACKETS = lazy_regex(r"\((\d{1,12})\)")
 _NAMED = lazy_regex(r"\bsize (\d{1,12})\b")
 _NUMBER = lazy_regex(r"(?<![\w.\-/:])\d{1,9}(?![\w/:]|\.\d)")
-_LEAST = 8  # smaller sizes are multiples of one another by chance
+_LEAST = 8  # smaller sizes are often multiples of each other by chance
 _LEAST_SIDE = 7  # patches along an image
 _MOST_TIMES, _MOST_APART = 64, 4
 _LARGEST_DIVISOR = 4096
 
 
 def size_arithmetic(failure: Failure) -> Iterator[Fact]:
-    """`relation`: what the two sizes that do not fit have to do with one another (`4608 = 3 × 1536`,
-    `577 = 24² + 1, 257 = 16² + 1`). `turned_operand`: the matrix of a product that would fit if it were transposed.
-    `packed_outputs`: the outputs of the layer whose weight came as one row of packed 4-bit values. `division`: the
-    larger of the only two numbers of a message divided by the smaller (`46 = 11 × 4 + 2`). `fitting_size`: what the
-    first size of a shape would have to be, were the others right, and `first_size`, what it is."""
+    """Yields facts about the sizes in the message.
+
+    `relation`: how two sizes that do not fit are related (`4608 = 3 × 1536`, `577 = 24² + 1, 257 = 16² + 1`).
+    `turned_operand`: the matrix of a product that would fit after a transpose. `packed_outputs`: the number of outputs
+    of a layer whose weight is one row of packed 4-bit values. `division`: the larger of the only two numbers in a
+    message, divided by the smaller (`46 = 11 × 4 + 2`). `fitting_size`: the first size of a shape that would be correct
+    if the other sizes are, and `first_size`, its current value.
+    """
     raised = failure.raised
     if raised is None:
         return
@@ -66,7 +69,7 @@ def _relation(message: str) -> str | None:
 
 
 def _pair(message: str) -> tuple[int, int] | None:
-    """-> the two sizes that a message sets against each other, where it names exactly two."""
+    """Returns the two sizes that a message compares, if it names exactly two."""
     if product := _PRODUCT.search(message):
         return int(product[2]), int(product[3])
     for form in (_IN_BRACKETS, _NAMED):
@@ -81,7 +84,7 @@ def _pair(message: str) -> tuple[int, int] | None:
 
 
 def _of_view(target: list[int], elements: int) -> str | None:
-    """-> what the sizes of a shape hold, against the elements that there are."""
+    """Returns the product of a shape's sizes, compared with the number of elements."""
     wanted = prod(size for size in target if size > 0)
     if wanted in (0, 1, elements) or not elements:
         return None
@@ -94,7 +97,8 @@ def _of_view(target: list[int], elements: int) -> str | None:
 
 
 def _fitting(message: str) -> tuple[int, int] | None:
-    """-> the first size of a shape that the elements do not fit, and the one that would fit if all others are right."""
+    """Returns the first size of a shape that does not fit the number of elements, and the size that would fit if all
+    others are correct."""
     view = _VIEW.search(message)
     first, *others = [int(size) for size in view[1].split(",")] if view else [0]
     rest = prod(size for size in others if size != -1)
