@@ -1,1 +1,2 @@
-"""From a root cause to a verdict: where it happened, what the knowledge base says about it, and what to do."""
+"""Turns a root cause into a verdict: where the failure happened, what the knowledge base says about it, and what to
+do."""

@@ -1,4 +1,4 @@
-"""What a machine should do about a verdict, and which fixes its entry suggests."""
+"""Decides what a machine should do about a verdict, and which fixes the entry suggests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REASONS: dict[str, tuple[str, str]] = {
     "fix-first": ("The same job fails again until the cause is removed.", "不先消除原因，同样的任务会再次失败。"),
     "none": ("This alone is no failure; there is nothing to retry.", "单独出现时不是故障，无需重试。"),
 }
-# The same advice where a retry is another matter: what is sure there is only likely with `once`.
+# The same advice if the value of a retry is uncertain: with `once`, a certain statement becomes a likely one.
 _BY_RETRY: dict[tuple[str, str], tuple[str, str]] = {
     ("retry", "once"): (
         "It may be transient: retry once; if it fails again, look for the cause.",
@@ -56,13 +56,13 @@ _UNKNOWN = (
     "No entry explains this failure; one retry shows whether it is transient.",
     "知识库中没有对应条目；重试一次可判断是否为偶发。",
 )
-# Where a run that would be worth one retry was started again, and ended in the same way.
+# For a run that would be worth one retry, but was already started again and ended in the same way.
 _AGAIN = (
     "The run before it in this log failed in the same way, so a retry alone does not help.",
     "日志中前一次运行以同样的方式失败，单纯重试没有用。",
 )
 
-# Where no entry explains it, but the text is what a library's own check raises.
+# For a failure that no entry explains, but whose text is the message of a library's own check.
 _CHECKED = (
     "A check of a library stopped the run; the same call fails again until what it gets is changed.",
     "库自身的检查终止了运行；不改变传入的内容，同样的调用会再次失败。",
@@ -77,8 +77,9 @@ def advise(
     answer: Answer | None = None,
     form: Case | None = None,
 ) -> Action:
-    """-> the advice of the answer's message form or its case, else the entry's for a failure of these words, with the
-    failing hosts to leave out where it says that the host is bad. `form`: the message form that the answer names."""
+    """Returns the advice of the answer's message form or case, or else the entry's advice for a failure with these
+    words. If the advice says that a host is bad, the failing `hosts` are included as hosts to exclude. `form` is the
+    message form that the answer names."""
     if entry is None and form is not None and form.action is not None:
         reason = _BY_RETRY.get((form.action.advice, form.action.retry), _REASONS[form.action.advice])
         return Action(form.action.retry, form.action.advice, (), reason[lang == "zh"])
@@ -95,8 +96,8 @@ def advise(
 
 
 def after_earlier_runs(before: Sequence[EarlierRun], entry: str | None, action: Action, lang: Language) -> Action:
-    """-> the advice for a run that follows others in its file: a run that failed twice in the same way is not worth one
-    more retry, except on other hosts."""
+    """Returns the advice for a run that follows other runs in its file. A run that failed twice in the same way is not
+    worth another retry, except on other hosts."""
     again = bool(before) and entry is not None and before[-1].entry == entry
     if not again or action.retry != "once" or action.advice == "retry-elsewhere":
         return action
@@ -104,18 +105,18 @@ def after_earlier_runs(before: Sequence[EarlierRun], entry: str | None, action: 
 
 
 def nothing_failed(lang: Language) -> Action:
-    """-> the action of a healthy run."""
+    """Returns the action for a healthy run."""
     return Action("no", "none", (), _NOTHING[lang == "zh"])
 
 
 def not_known(lang: Language) -> Action:
-    """-> the action of a run that shows neither a failure nor a good end."""
+    """Returns the action for a run whose log shows neither a failure nor a successful end."""
     return Action("no", "none", (), _NOT_KNOWN[lang == "zh"])
 
 
 def explained(root: RootCause, entry: Entry, versions: dict[str, str], lang: Language) -> RootCause:
-    """-> the root cause with what its entry says about it in one language: the causes and fixes first that the
-    failure's words mean, commands filled with what was captured."""
+    """Returns the root cause with the entry's text in one language. Causes and fixes that match the failure's words
+    come first. Commands are filled with the captured values."""
     words = root.words
     return replace(
         root,
@@ -132,8 +133,8 @@ def explained(root: RootCause, entry: Entry, versions: dict[str, str], lang: Lan
 def told_fixes(
     entry: Entry, words: str, values: Mapping[str, str], versions: dict[str, str], lang: Language
 ) -> tuple[SuggestedFix, ...]:
-    """-> an entry's fixes in the verdict's form, those first that the failure's words mean; those for other versions
-    than the log shows come last."""
+    """Returns an entry's fixes in the verdict's form. Fixes that match the failure's words come first. Fixes for
+    versions other than those in the log come last."""
     fixes = [_told_fix(fix, values, versions, lang) for fix in likeliest(entry.fixes, words)]
     return tuple(sorted(fixes, key=lambda fix: fix.fits is False))
 

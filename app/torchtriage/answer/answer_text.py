@@ -1,4 +1,5 @@
-"""The text of an answer: the sentences and steps of the selected case; without one, what is certain."""
+"""Writes the text of an answer: the sentences and steps of the selected case, or only what is certain if no case
+applies."""
 
 from __future__ import annotations
 
@@ -19,12 +20,12 @@ from torchtriage.domain.verdict import Answer, AnswerStep, RootCause
 from torchtriage.lazy_regex import lazy_regex
 
 MOST_STEPS = 3
-_NO_EXCEPTION = frozenset({"", "exception"})  # the type of what such a traceback raised
-# What the interpreter raises by itself, so that the line there says more than the call.
+_NO_EXCEPTION = frozenset({"", "exception"})  # the exception type of a traceback that shows no type
+# Exceptions that the interpreter itself raises: the code of the line says more than the call.
 _OF_INTERPRETER = (LookupError, AttributeError, NameError, ArithmeticError, TypeError)
-# A line that only raises, or hands on to compiled code, says nothing of its own.
+# A line that only raises an exception, or calls compiled code, has no information of its own.
 _HANDS_ON = lazy_regex(r"^(?:raise|assert)\b|^return [\w.]+\([^\[]*\)$|\btorch\._C\b|\($")
-# What is said behind a sentence that names none of the slots, the slot that it needs first.
+# Sentences to add if the case's sentence does not use the slots. Each is listed with the slot that it needs first.
 _BESIDE = (
     ("forward_where", sentences.FORWARD_CALL),
     ("by_rank", sentences.MESSAGES_BY_RANK),
@@ -35,19 +36,21 @@ _BESIDE = (
     ("passed_name", sentences.PASSED_IN),
 )
 _MOST_BESIDE = 2
-_FEW_ABOVE = 3  # lines: with no more above a failure, what led to it was not submitted
-_RANKS = frozenset({"ranks", "rank_count", "same_second", "failed_ranks", "by_rank"})  # slots that say the same
+_FEW_ABOVE = 3  # lines: if the log has no more above the failure, what led to the failure was not submitted
+# Slots that give the same information.
+_RANKS = frozenset({"ranks", "rank_count", "same_second", "failed_ranks", "by_rank"})
 _JOINED = lazy_regex(r"^(?:(?:Or|Then|Otherwise|Also),? |(?:或者|或|然后|同时|否则)[，,]?)")
 _OF_ENVIRONMENT = lazy_regex(r"((?:[A-Z][A-Z_]*=[\w.]* )*)((?:pip|python)3? [\s\S]*)")
-_PLACES = frozenset({"where", "file", "line_number", "library_frame"})  # slots that say where it was raised
-_OF_NO_PROGRAM = frozenset({"platform", "hardware"})  # owners of failures that any line of a program can meet
-_OF_OTHERS = frozenset({Role.PEER_LOSS, Role.TIMEOUT, Role.TEARDOWN})  # what a rank only reports
-_TWO = "2 ranks"  # of which nobody says "all"
-_ENDING = "teardown"  # the phase in which training has ended and nothing else was begun
+# Slots for the place where the exception was raised.
+_PLACES = frozenset({"where", "file", "line_number", "library_frame"})
+_OF_NO_PROGRAM = frozenset({"platform", "hardware"})  # owners of failures that can happen at any line of a program
+_OF_OTHERS = frozenset({Role.PEER_LOSS, Role.TIMEOUT, Role.TEARDOWN})  # roles of failures that a rank only reports
+_TWO = "2 ranks"  # for two ranks, nobody says "all"
+_ENDING = "teardown"  # the phase after training, if no other phase has begun
 _EVALUATION = "evaluate"  # a phase
-_BEFORE_STEPS = frozenset({"launch", "rendezvous", "init"})  # phases in which a step is an earlier run's
-_DIGITS_OF_TRAINING = 3  # of a number of steps; a bar of two steps that is full is none of a training
-_STEPS = frozenset({"step", "progress", "total_steps", "checkpoint_step"})  # and when
+_BEFORE_STEPS = frozenset({"launch", "rendezvous", "init"})  # phases in which a step belongs to an earlier run
+_DIGITS_OF_TRAINING = 3  # digits in a number of steps: a full bar with only a few steps is no training loop
+_STEPS = frozenset({"step", "progress", "total_steps", "checkpoint_step"})  # slots for the progress of the run
 
 
 def write_answer(
@@ -58,9 +61,9 @@ def write_answer(
     lang: Language,
     form: Case | None = None,
 ) -> Answer:
-    """-> the answer in one language, as today's knowledge says it; as it was stored where the entry, its case or the
-    form is gone. `versions`: what the log says about them, by package. `form`: the message form that the answer
-    names."""
+    """Returns the answer in one language, with the text of the current knowledge base. The stored answer is returned if
+    the entry, its case or the message form no longer exists. `versions` are the versions in the log, by package. `form`
+    is the message form that the answer names."""
     values = answer.values
     case = next((case for case in entry.cases if case.id == answer.case), None) if entry else None
     if (answer.case is not None and case is None) or (answer.form is not None and form is None):
@@ -69,7 +72,7 @@ def write_answer(
     if case is not None and (own := filled(case.says.in_(lang), values)):
         own_fault = entry is None or _is_own_fault(entry)
         raised = sentences.RAISED_AT if own_fault else sentences.MET_AT
-        named = slots(case.says.en if form else _templates(case))  # a form's steps name the place without telling it
+        named = slots(case.says.en if form else _templates(case))  # a form's steps use the place but do not mention it
         says = _with_place_and_step(own, named, values, lang, raised, inside=own_fault, known=form is None)
         failed = own_fault and (entry is None or Role.CANCELLED not in entry.roles)
         if failed and not slots(_templates(case)) & values.keys() & _RANKS:
@@ -84,13 +87,13 @@ def write_answer(
 
 
 def _is_own_fault(entry: Entry) -> bool:
-    """-> whether the program itself failed: not its platform, and no rank that only waited for another one."""
+    """Returns whether the program itself failed, and not its platform or a rank that only waited for another rank."""
     return entry.owner not in _OF_NO_PROGRAM and not entry.roles & _OF_OTHERS
 
 
 def first_sentence(case_id: str | None, values: Mapping[str, str], entry: Entry | None, lang: Language) -> str | None:
-    """-> the first sentence of an answer: that of its case, or the exception where no case speaks; None where neither
-    tells more than the entry's title."""
+    """Returns the first sentence of an answer: that of its case, or the exception if no case applies. The result is
+    None if neither says more than the entry's title."""
     case = next((case for case in entry.cases if case.id == case_id), None) if entry else None
     if case is not None:
         return filled(case.says.in_(lang), values)
@@ -100,7 +103,7 @@ def first_sentence(case_id: str | None, values: Mapping[str, str], entry: Entry 
 def facts_used(
     answer: Answer, entry: Entry | None, facts: tuple[Fact, ...], form: Case | None = None
 ) -> tuple[Fact, ...]:
-    """-> the facts that the sentences of an answer's case, or of its message form, are filled with."""
+    """Returns the facts that are filled into the sentences of an answer's case or message form."""
     case = form or (next((case for case in entry.cases if case.id == answer.case), None) if entry else None)
     named = slots(_templates(case)) if case else frozenset({"exception", "message"})
     return tuple(fact for fact in facts if fact.name in named | {"where", "code"})
@@ -120,9 +123,9 @@ def _with_place_and_step(
     inside: bool = True,
     known: bool = True,
 ) -> str:
-    """-> the sentence, and where and at which step it happened, unless it names the slots for that itself. `known`:
-    a case tells what went wrong."""
-    named &= values.keys()  # a slot that stayed empty says nothing
+    """Returns the sentence, followed by the place and the step of the failure unless the sentence already uses those
+    slots. `known` means that a case explains the failure."""
+    named &= values.keys()  # an empty slot shows nothing
     parts = [_ended(says, lang), *_where_raised(says, named, values, lang, raised, inside, known)]
     if "reported_as" not in named:
         parts.append(_fill(sentences.REPORTED_AS, values, lang))
@@ -154,7 +157,7 @@ def _where_raised(
 
 
 def _how_far(named: frozenset[str], values: Mapping[str, str], lang: Language) -> list[str | None]:
-    """-> at which step, epoch or part of a loop the run was."""
+    """Returns the step, epoch or loop position that the run had reached."""
     evaluates = values.get("phase") == _EVALUATION
     says_step = bool(named & _STEPS)
     parts: list[str | None] = []
@@ -179,13 +182,14 @@ def _joined(sentences: Iterable[str | None], lang: Language) -> str:
 
 
 def _alike(values: Mapping[str, str], lang: Language) -> str | None:
-    """-> which ranks failed in the same way, where several did."""
+    """Returns which ranks failed in the same way, if there are several."""
     every = values.get("world_size") == values.get("rank_count") != _TWO
     return _fill(sentences.ALL_ALIKE if every else sentences.RANKS_ALIKE, values, lang) if "ranks" in values else None
 
 
 def _beside(says: str, named: frozenset[str], values: Mapping[str, str], lang: Language) -> list[str]:
-    """-> what the log printed of the same thing before, and other ranks of theirs, unless that was said."""
+    """Returns related values that the log printed before and that other ranks printed, unless the sentence contains
+    them."""
     told: list[str] = []
     for slot, template in _BESIDE:
         known = slot in named or (slot == "printed_shapes" and "printed_by_rank" in values)
@@ -197,20 +201,20 @@ def _beside(says: str, named: frozenset[str], values: Mapping[str, str], lang: L
 
 
 def _is_at_step(values: Mapping[str, str]) -> bool:
-    """-> whether the run was at a step of its training, and not at its start or in a short loop that was done."""
+    """Returns whether the run was at a training step, and not at its start or in a short loop that had finished."""
     step, total = values.get("step", "0"), values.get("total_steps", "0")
     done = step == total and len(total) < _DIGITS_OF_TRAINING
     return not done and values.get("phase") not in _BEFORE_STEPS
 
 
 def _is_in_loop(values: Mapping[str, str]) -> bool:
-    """-> whether a loop with a name, as of preparing data, had begun and was not done."""
+    """Returns whether a named loop, such as data preparation, had begun and was not finished."""
     done, _, total = values.get("progress", "").partition("/")
     return "progress_of" in values and done.strip("0") != "" and done != total
 
 
 def _is_placed(says: str, values: Mapping[str, str]) -> bool:
-    """-> whether a sentence names the user's line by itself, as where a compiler quotes it."""
+    """Returns whether a sentence already names the user's line, as a compiler's message does."""
     _, found, behind = says.partition(values.get("where", "\n"))
     return bool(found) and not behind[:1].isdigit()
 
@@ -218,8 +222,8 @@ def _is_placed(says: str, values: Mapping[str, str]) -> bool:
 def _place(
     values: Mapping[str, str], lang: Language, raised: Text = sentences.RAISED_AT, known: bool = True
 ) -> str | None:
-    """-> where it was raised, and the code there; the caller's where that only raises. The library's line is told where
-    the interpreter stopped at it, and where no case tells what went wrong."""
+    """Returns the place where the exception was raised and its code, or the caller's line if that line only raises. It
+    names the library's line if the interpreter stopped there, or if no case explains the failure."""
     if raised is sentences.RAISED_AT and "library" in values and (not known or _is_of_interpreter(values)):
         telling = not _HANDS_ON.search(values.get("library_code", ""))
         told = values if telling else {k: v for k, v in values.items() if k != "library_code"}
@@ -230,20 +234,21 @@ def _place(
 
 
 def _is_of_interpreter(values: Mapping[str, str]) -> bool:
-    """-> whether the interpreter itself raises such an exception, as of a missing key."""
+    """Returns whether the interpreter itself raises this exception, as for a missing key."""
     kind = getattr(builtins, values.get("exception", ""), None)
     return isinstance(kind, type) and issubclass(kind, _OF_INTERPRETER)
 
 
 def _ended(says: str, lang: Language) -> str:
-    """-> a sentence with its full stop, which a log's own words may lack."""
+    """Returns a sentence with a full stop, which text from a log may lack."""
     return says if says.endswith((".", "!", "?", "。", "！", "？")) else f"{says}{'。' if lang == 'zh' else '.'}"
 
 
 def _general(
     root: RootCause, entry: Entry | None, values: Mapping[str, str], lang: Language
 ) -> tuple[str, str | None, tuple[AnswerStep, ...]]:
-    """-> what is said where no case holds: what was raised, where, and what the entry knows for certain."""
+    """Returns the text for a failure without a matching case: what was raised, where, and what the entry knows for
+    certain."""
     chinese = lang == "zh"
     if entry is None and root.exception is not None and root.exception.type in _NO_EXCEPTION:
         return _cut(root, values, lang)
@@ -273,7 +278,8 @@ def _general(
 
 
 def _cut(root: RootCause, values: Mapping[str, str], lang: Language) -> tuple[str, str | None, tuple[AnswerStep, ...]]:
-    """-> what is said of a traceback that the log breaks off: no exception, but how far its frames go."""
+    """Returns the text for a traceback that the log cuts off: without the exception, but with the frames that are
+    there."""
     shown = (_fill(text, values, lang) for text in sentences.LAST_FRAME_SHOWN)
     says = _with_place_and_step(
         _joined((sentences.TRACEBACK_CUT.in_(lang), next(filter(None, shown), None), _alike(values, lang)), lang),
@@ -287,13 +293,13 @@ def _cut(root: RootCause, values: Mapping[str, str], lang: Language) -> tuple[st
 
 
 def _advised(values: Mapping[str, str], lang: Language) -> tuple[AnswerStep, ...]:
-    """-> what the message itself says to do, as a step."""
+    """Returns the advice in the message itself, as a step."""
     do = _fill(sentences.AS_ADVISED.do, values, lang)
     return (_general_step(sentences.AS_ADVISED, do, values),) if do else ()
 
 
 def _first_step(root: RootCause, values: Mapping[str, str], lang: Language) -> tuple[AnswerStep, ...]:
-    """-> the one step that would show more, where no entry knows the failure."""
+    """Returns the one step that would show more, if no entry knows the failure."""
     known = {**values, **_where_to_read(root)}
     for step in sentences.FIRST_STEPS:
         if step.needs in known and (do := _fill(step.do, known, lang)):
@@ -306,8 +312,8 @@ def _general_step(step: GeneralStep, do: str, values: Mapping[str, str]) -> Answ
 
 
 def _where_to_read(root: RootCause) -> dict[str, str]:
-    """-> the line and the file of the first evidence, and the log file that it names; `first_line` where next to
-    nothing stands above it."""
+    """Returns the line and the file of the first evidence, and the log file that it names. `first_line` is included if
+    almost nothing is above it in the log."""
     if not root.evidence:
         return {}
     first = root.evidence[0]
@@ -320,7 +326,7 @@ def _where_to_read(root: RootCause) -> dict[str, str]:
 
 
 def _texts(root: RootCause) -> dict[str, str]:
-    """-> the texts that a step's condition may ask of, as far as the verdict keeps them: `words` and `frames`."""
+    """Returns the texts that a step's condition can check, as far as the verdict keeps them: `words` and `frames`."""
     frames = root.exception.frames if root.exception else ()
     shown = (f'File "{frame.file}", in {frame.function}\n  {frame.code}' for frame in frames)
     return {"words": root.words, "frames": "\n".join(shown)}
@@ -340,13 +346,13 @@ def _steps(
 
 
 def _begun(step: str) -> str:
-    """-> a step as the first one: without the word that joins it to one that is not shown."""
+    """Returns a step as the first one, without the word that connects it to a step that is not shown."""
     rest = _JOINED.sub("", step, count=1)
     return rest[:1].upper() + rest[1:]
 
 
 def _run(template: str, values: Mapping[str, str]) -> str | None:
-    """-> the command; pip and Python are those of the environment that the job ran in, where its frames tell that."""
+    """Returns the command. pip and Python are those of the job's environment, if the frames show it."""
     command, environment = run_line(template, values), values.get("environment", "")
     own = _OF_ENVIRONMENT.match(command) if command is not None else None
     if own is None or not environment.startswith("/") or not is_plain(environment):
@@ -366,8 +372,8 @@ def _meets(condition: Condition, values: Mapping[str, str]) -> bool:
 def _of_fixes(
     entry: Entry, words: str, values: Mapping[str, str], versions: dict[str, str], lang: Language
 ) -> tuple[AnswerStep, ...]:
-    """-> the entry's fixes as steps, those first that the failure's words mean; none for another version than the log
-    shows, or for other words."""
+    """Returns the entry's fixes as steps. Fixes that match the failure's words come first. Fixes for other versions or
+    other words are left out."""
     told: list[AnswerStep] = []
     for fix in likeliest(entry.fixes, words):
         _, fits = version_shown(fix.applies, versions)

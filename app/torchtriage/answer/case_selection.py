@@ -1,4 +1,5 @@
-"""Selects the case of the root cause's entry: the first whose sign this failure shows and whose conditions hold."""
+"""Selects the case of the root cause's entry: the first case whose sign matches this failure and whose conditions are
+met."""
 
 from __future__ import annotations
 
@@ -19,31 +20,32 @@ from torchtriage.domain.line import Line
 from torchtriage.linear_regex import linear_regex
 from torchtriage.matching.matcher import frames_text
 
-TEXTS = frozenset({"words", "frames", "log"})  # that only conditions ask of
+TEXTS = frozenset({"words", "frames", "log"})  # texts that only conditions can check
 _OF_MESSAGE = frozenset({"words", "message"})
 _OF_PLACE = frozenset({"library_frame", "library_function"})
 _MEANINGLESS = "zq zq zq zq 7"
-PRONOUNS = "pronouns"  # the list of the vocabulary: words that name nothing by themselves
+PRONOUNS = "pronouns"  # the vocabulary's list: words that name nothing by themselves
 _MESSAGES = frozenset({"words", "log"})
-_MOST_TELLING = 64  # findings whose lines are asked for the one to show first
-_MOST_ALIKE = 8  # findings of the same entry whose signs are asked for
+_MOST_TELLING = 64  # findings whose lines are searched for the best one to show
+_MOST_ALIKE = 8  # findings of the same entry whose signs are checked
 
 
 @dataclass(frozen=True)
 class Speaking:
-    """A case that holds, with what its sign and conditions took out of the failure's texts, the failure as it looks
-    from the exception that shows the sign, and the line at which that was found."""
+    """A case that applies, with the values that its sign and conditions captured from the failure's texts, the failure
+    as seen from the exception that matches the sign, and the line of that match."""
 
     case: Case
     facts: tuple[Fact, ...]
     failure: Failure
     line: Line | None = None
-    of_log: tuple[str, ...] = ()  # the conditions of steps that the log holds, by the names under which that is kept
+    of_log: tuple[str, ...] = ()  # names of step conditions that the whole log meets, as they are stored
 
 
 class SilentCase(NamedTuple):
-    """A case that does not hold. `state`: `sign` (the failure does not show it), `condition` (`detail` is the fact that
-    is asked for, `value` what it is), `slot` (`detail` names those that are not filled)."""
+    """A case that does not apply. `state` is the reason: `sign` (the failure does not match it), `condition` (`detail`
+    is the fact that the condition checks, and `value` its value) or `slot` (`detail` names the slots without a
+    value)."""
 
     case: Case
     state: str
@@ -52,7 +54,8 @@ class SilentCase(NamedTuple):
 
 
 class _Hit(NamedTuple):
-    """The text that shows a case's sign (of an `all` sign, its first part), and the lines that it was made of."""
+    """The text that matches a case's sign (for an `all` sign, its first part), and the lines that the text was made
+    from."""
 
     sign: Sign
     text: str
@@ -61,13 +64,13 @@ class _Hit(NamedTuple):
 
     @property
     def line(self) -> Line | None:
-        """The line at which the sign's match begins; None for a sign of frames."""
+        """The line at which the sign's match begins, or None for a sign that matches frames."""
         return None if self.sign.where == "frame" else line_of(self.sign, self.text, self.lines)
 
 
 def is_general(case: Case) -> bool:
-    """-> whether a case repeats any message of its family, and knows none: it has no sign but those of last resort,
-    which tell only who refused; it quotes the message, and its conditions hold for a text that means nothing."""
+    """Returns whether a case only repeats any message of its family. Its only signs are last-resort signs, which show
+    just who rejected the call. It quotes the message, and any text meets its conditions."""
     asked = [linear_regex(each.regex) for each in case.when if each.fact in _OF_MESSAGE and each.regex is not None]
     quotes = {"message", *(name for regex in asked for name in regex.groupindex)} & slots(case.says.en)
     return (
@@ -76,8 +79,8 @@ def is_general(case: Case) -> bool:
 
 
 def knows_message(case: Case) -> bool:
-    """-> whether a case says what its message means: it is not general, and no step of it hands on the advice that the
-    message itself gives."""
+    """Returns whether a case explains the meaning of its message: it is not general, and no step only repeats the
+    advice in the message itself."""
     return not is_general(case) and not _hands_on_advice(case)
 
 
@@ -86,22 +89,22 @@ def _hands_on_advice(case: Case) -> bool:
 
 
 def knows_place(case: Case) -> bool:
-    """-> whether a case is about one part of a library, which its conditions name. What a check inside that part asks
-    for is not the caller's to satisfy, so the wording of its message is no advice."""
+    """Returns whether a case is about one part of a library, which its conditions name. A check inside that part is not
+    about the caller's input, so the wording of its message is no advice."""
     asked = (each for each in case.when if each.fact in _OF_PLACE and not holds_for_any_text(each))
     return any(asked) and not _hands_on_advice(case)
 
 
 def speaking_case(failure: Failure, facts: Iterable[Fact]) -> Speaking | None:
-    """-> the case that speaks, None where none of the entry's holds."""
+    """Returns the first case of the entry that applies, or None."""
     tried = _tried(failure, facts)
     return next((each for each in tried if isinstance(each, Speaking)), None)
 
 
 def speaking_form(forms: Iterable[Case], failure: Failure, facts: Iterable[Fact]) -> Speaking | None:
-    """-> the first message form that holds, with what its conditions took and what follows from that; None where the
-    message, or the check that failed without one, has none of these wordings. A form whose `name` is a pronoun named
-    nothing, so it does not hold."""
+    """Returns the first message form that applies, with the values that its conditions captured and computed values.
+    The result is None if the message, or the failed check without a message, has none of these wordings. A form whose
+    `name` is a pronoun does not apply."""
     values = Values(failure, failure.root.captured | {fact.name: fact.text for fact in facts})
     pronouns = frozenset(failure.reading.matcher.patterns.vocabulary.words(PRONOUNS))
     for form in forms:
@@ -114,7 +117,7 @@ def speaking_form(forms: Iterable[Case], failure: Failure, facts: Iterable[Fact]
 
 
 def tried_cases(failure: Failure, facts: Iterable[Fact]) -> Iterator[Speaking | SilentCase]:
-    """Yields all cases of the entry in the order in which they are tried, those last whose signs nothing shows."""
+    """Yields all cases of the entry in the order in which they are tried. Cases whose signs match nothing come last."""
     tried = list(_tried(failure, facts))
     yield from tried
     known = [each.case for each in tried]
@@ -128,7 +131,7 @@ def _tried(failure: Failure, facts: Iterable[Fact]) -> Iterator[Speaking | Silen
         return
     cases = match.entry.cases
     same = alike(failure.finding, failure.choice)
-    own_rank = (same[0].event.rank, None)  # what a rank's compiler or loader prints bears no rank
+    own_rank = (same[0].event.rank, None)  # the output of a rank's compiler or loader has no rank
     own, others = _hits([one for one in same if one.event.rank in own_rank], failure), _hits(same, failure)
     values = Values(failure, failure.root.captured | {fact.name: fact.text for fact in facts})
     branches = [place for place, case in enumerate(cases) if not case.signs and case.when]
@@ -142,8 +145,8 @@ def _tried(failure: Failure, facts: Iterable[Fact]) -> Iterator[Speaking | Silen
 
 
 def _values_at(hit: _Hit | None, values: Values) -> Values:
-    """-> what conditions are asked of where another exception than the one that was chosen shows the sign, as a parent
-    repeats what its child raised: code, message and frames are its own."""
+    """Returns the values that conditions check. If the sign matches another exception than the chosen one (a parent
+    repeats what its child raised), code, message and frames come from that exception."""
     failure = values.failure
     if hit is None or hit.finding is failure.finding or not any(raised.frames for raised in hit.finding.event.chain):
         return values
@@ -152,18 +155,18 @@ def _values_at(hit: _Hit | None, values: Values) -> Values:
 
 
 def _asks_words(case: Case) -> bool:
-    """-> whether the conditions alone tell the failure: it may say the same in lines that were cut or wrapped. What the
-    whole log or the frames hold, or any text at all, tells none by itself."""
+    """Returns whether the conditions alone can identify the failure, because its lines may be cut or wrapped. A
+    condition on the whole log or the frames, or one that any text meets, is not enough."""
     return any(condition.fact == "words" and not holds_for_any_text(condition) for condition in case.when)
 
 
 def holds_for_any_text(condition: Condition) -> bool:
-    """-> whether a condition holds for a text that means nothing, so that it only fills slots."""
+    """Returns whether any text meets a condition, so that it only fills slots."""
     return condition.regex is None or bool(linear_regex(condition.regex).search(_MEANINGLESS))
 
 
 def _hits(findings: list[Finding], failure: Failure) -> dict[int, _Hit]:
-    """-> the cases, by their places in the entry, whose signs the findings show."""
+    """Returns the matches of the cases whose signs the findings show, by the case's index in the entry."""
     patterns, match = failure.reading.matcher.patterns, failure.finding.match
     found: dict[int, _Hit] = {}
     for finding in findings[:_MOST_ALIKE]:
@@ -210,8 +213,9 @@ def _holds(case: Case, hit: _Hit | None, values: Values, chosen: Failure) -> Spe
 
 
 def _telling(case: Case, failure: Failure) -> Line | None:
-    """-> the line to show first: that of the case's `telling`, else the one that a condition on messages was found in,
-    of all lines that report a failure. None where the sign's own line is as good."""
+    """Returns the line to show first: the line that matches the case's `telling`, or else the line that meets a
+    condition on messages. All lines that report a failure are searched. The result is None if the sign's own line is as
+    good."""
     asked = [case.telling] if case.telling else []
     if not asked and not case.signs and failure.finding.event.where is not Where.EXIT:
         asked = [condition.regex for condition in case.when if condition.fact in _MESSAGES and condition.regex]
@@ -228,10 +232,10 @@ def _lines(finding: Finding) -> Iterator[Line]:
 
 
 def _groups(pattern: str, hit: _Hit, failure: Failure) -> dict[str, Fact]:
-    """-> what the named groups of a sign take out of the text that shows it, with the line that says it."""
+    """Returns the values that a sign's named groups capture from the text, with the line of each."""
     if "(?P<" not in pattern:
         return {}
-    # Secrets go before the groups are read: without the name before it a value is not known for one.
+    # Secrets are removed before the groups are read, because a value is recognized by the name before it.
     found = linear_regex(pattern).search(failure.shown(hit.text))
     facts = {}
     for name, value in (found.groupdict() if found else {}).items():
@@ -242,8 +246,8 @@ def _groups(pattern: str, hit: _Hit, failure: Failure) -> dict[str, Fact]:
 
 
 class Values(Mapping[str, str]):
-    """What conditions ask of: facts by their names, and the failure's texts: `words` (its messages), `frames` (its
-    traceback), `log` (all that was found in the run, and the whole log where it is short)."""
+    """The values that conditions check: facts by name, and the failure's texts. `words` are its messages, `frames` is
+    its traceback, and `log` is all that was found in the run, with the whole log if that is short."""
 
     def __init__(self, failure: Failure, known: Mapping[str, str]) -> None:
         self.known = dict(known)
@@ -251,7 +255,7 @@ class Values(Mapping[str, str]):
         self._texts: dict[str, str] = {}
 
     def meets(self, condition: Condition) -> dict[str, str] | None:
-        """-> what the condition's named groups took; None where it does not hold."""
+        """Returns the values of the condition's named groups, or None if the condition is not met."""
         value = self.get(condition.fact)
         if condition.regex is None:
             return {} if (value is not None) == condition.known else None
@@ -259,7 +263,7 @@ class Values(Mapping[str, str]):
         return {name: group for name, group in found.groupdict().items() if group} if found else None
 
     def get(self, name: str, default: Any = None) -> Any:
-        # As `Mapping` has it, only that what is not known, as most is, costs no exception.
+        # Like `Mapping.get`, but without the cost of an exception for an unknown name, which is the most frequent case.
         return self[name] if name in self.known or name in TEXTS else default
 
     def __getitem__(self, name: str) -> str:

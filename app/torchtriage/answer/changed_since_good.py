@@ -1,5 +1,6 @@
-"""What changed since a job worked: what is known of the good run and of this one in, the changes that are likeliest to
-matter out. It reads no log, so a page can have it at once; `run_comparison` reads both."""
+"""Finds what changed since the job last worked. Input: what is known of the good run and of this one. Output: the
+changes that most likely matter. It reads no log, so that a page can show the result at once; `run_comparison` reads
+both logs."""
 
 from __future__ import annotations
 
@@ -16,18 +17,18 @@ from torchtriage.matching.masking import mask_all
 
 MATTER, OWN_VARIABLES = "changes-that-matter", "own-variables"  # lists of the vocabulary
 _PACKAGES, _VARIABLES = "packages", "variables"  # its groups
-_SLOWER, _LONGER = 2.0, 60.0  # ratio, and seconds, from which a phase took longer
+_SLOWER, _LONGER = 2.0, 60.0  # a phase took longer if it took this many times as long, and this many seconds more
 _LONGEST = 160  # characters of a value
 _OWN_VALUE = re.compile(r"<(?:time|uuid|addr|hex|url)>|\[redacted")
-_TRACEBACK = "Traceback ("  # from there on the lines are the failure's own
+_TRACEBACK = "Traceback ("  # the lines from there on belong to the failure
 _WORD = re.compile(r"[a-z][a-z0-9]{2,}")
 _FIRST_JOB, _LATER_JOB = ("image", "commit", "gpus"), ("queue", "cluster", "scheduler", "user")
 
 
 @dataclass(frozen=True, slots=True)
 class KnownRun:
-    """One of the two: what its sender said of the job, the verdict on its log, and the client's summary, as far as
-    there are any."""
+    """One of the two runs: what its sender said about the job, the verdict on its log, and the client's summary. Any of
+    them can be missing."""
 
     job: dict[str, str] = field(default_factory=dict)
     verdict: Verdict | None = None
@@ -40,7 +41,7 @@ class KnownRun:
 
 
 def changed_since_good(good: KnownRun, now: KnownRun, vocabulary: Vocabulary, most: int) -> tuple[Change, ...]:
-    """-> at most so many changes from the good run to this one; none where nothing is known to differ."""
+    """Returns at most `most` changes from the good run to this one. The result is empty if no difference is known."""
     weigh = _weight(now.verdict, good.hosts, now.hosts, vocabulary)
     weighed = [(weigh(change), number, change) for number, change in enumerate(_changes(good, now, vocabulary))]
     return tuple(change for _, _, change in sorted(weighed, key=lambda item: item[:2])[:most])
@@ -69,8 +70,8 @@ def _of_job(good: KnownRun, now: KnownRun) -> Iterator[Change]:
 
 
 def _of_versions(good: KnownRun, now: KnownRun) -> Iterator[Change]:
-    """Yields versions that differ. Those of two sources are compared without what follows a `+`, which one may leave
-    out; that a package is new or gone is known where both were listed."""
+    """Yields versions that differ. Versions from different sources are compared without the part after `+`, which one
+    source may leave out. A package is reported as new or removed only if both runs listed their packages."""
     listed_before, listed_now = (run.summary.versions if run.summary else {} for run in (good, now))
     printed_before, printed_now = (run.verdict.run.versions if run.verdict else {} for run in (good, now))
     for name in dict.fromkeys((*listed_before, *listed_now, *printed_before, *printed_now)):
@@ -88,7 +89,7 @@ def _of_versions(good: KnownRun, now: KnownRun) -> Iterator[Change]:
 
 
 def _of_environment(good: RunSummary, now: RunSummary, vocabulary: Vocabulary) -> Iterator[Change]:
-    if not good.environment or not now.environment:  # not told
+    if not good.environment or not now.environment:  # nobody sent it
         return
     own_ends = frozenset(vocabulary.words(OWN_SETTINGS))
     own_starts = tuple(vocabulary.words(OWN_VARIABLES))
@@ -109,7 +110,8 @@ def _of_phases(good: RunSummary, now: RunSummary) -> Iterator[Change]:
 
 
 def _of_lines(good: RunSummary, now: RunSummary, verdict: Verdict | None) -> Iterator[Change]:
-    """Yields the last new line above the failure, where that is among the lines: what comes behind is its own."""
+    """Yields the last new line above the failure, if the failure is among the lines. The lines below it belong to the
+    failure."""
     evidence = verdict.root_cause.evidence if verdict and verdict.root_cause else ()
     failed = next((at for at, line in enumerate(now.lines) if any(_alike(line, one.text) for one in evidence)), None)
     if failed is None or not good.lines:
@@ -122,7 +124,7 @@ def _of_lines(good: RunSummary, now: RunSummary, verdict: Verdict | None) -> Ite
 
 
 def _alike(masked: str, line: str) -> bool:
-    """-> whether a line is of this masked form: what is masked may be anything."""
+    """Returns whether a line has this masked form. A mask stands for any text."""
     words = [word for word in re.split(r"[#*\s]+", masked) if len(word) > 2]
     return bool(words) and all(word in line for word in words)
 
@@ -134,8 +136,8 @@ def _cut(value: str | None) -> str | None:
 def _weight(
     verdict: Verdict | None, before: frozenset[str], now: frozenset[str], vocabulary: Vocabulary
 ) -> Callable[[Change], int]:
-    """-> what tells how likely a change matters, 0 first: what the verdict names; packages and images; variables of
-    libraries; hosts, commit and size; everything else."""
+    """Returns a function that ranks changes by how likely they matter, 0 first: what the verdict names; packages and
+    images; variables of libraries; hosts, commit and size; everything else."""
     groups = vocabulary.groups(MATTER)
     packages = {name: at for at, name in enumerate(groups[_PACKAGES])}
     variables = tuple(groups[_VARIABLES])

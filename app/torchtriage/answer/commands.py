@@ -1,7 +1,7 @@
-"""Commands that people paste: an entry's text with places (`{host}`) in, the text with what the log tells out.
+"""Fills the commands that people paste. Input: an entry's text with placeholders (`{host}`) and values from the log.
 
-A log is written by strangers, and a shell does what they write. So this is the only place where a value gets into a
-command, and a value that a shell could take for more than a word withholds the whole command.
+Logs are written by strangers, and a shell runs what they contain. So this is the only module that puts a value into a
+command. If a shell could read a value as more than one word, the whole command is withheld.
 """
 
 from __future__ import annotations
@@ -13,46 +13,47 @@ from collections.abc import Iterable, Mapping
 from torchtriage.domain.host import host_name
 from torchtriage.lazy_regex import lazy_regex
 
-# The places that are quoted where they have to be.
+# Placeholders that are quoted if necessary.
 PATHS = frozenset({"path", "file", "script", "checkpoint", "folder", "other_path", "library_file", "named_log"})
-# Commands that are whole: the engine made them of words that it knows.
+# Whole commands, which the engine made from known words.
 WHOLE = frozenset({"{advice_command}"})
-# The place for the whole command in a template that starts it elsewhere, at its end.
+# The placeholder at the end of a template for the whole command that the template starts elsewhere.
 _COMMAND = "{command}"
-# Code that the vocabulary tells, not the log.
+# Code from the vocabulary, not from the log.
 _CODE = frozenset({"local_rank_code", "unused_option"})
-# What entries leave room for in their commands.
+# The placeholders that entries may use in their commands.
 _PLACES = ("host", "rank", "pid", "job", "node", "master", "port", "pci", "name", "path", "machine")
 _UNTOLD = {name: name.upper() for name in _PLACES}
 _OF_HOSTS = frozenset({"host", "node", "master", "name"})
-# Means nothing to any shell, in quotes or out of them; `=` at the beginning does to zsh, `-` to the program.
+# Characters without a meaning in any shell, in or out of quotes. A leading `=` means something to zsh, and a leading
+# `-` to the program.
 _PLAIN = lazy_regex(r"(?![-=])[\w.:/@%+,=-]{1,253}", re.ASCII)
-# What a print above a line of Python may show of it: names, entries of them and sums, never a call.
+# What a print statement above a line of Python may show of it: names, their items and sums, but never a call.
 _SHOWN = frozenset({"code_names", "collection", "index", "operand", "argument"})
-# Hosts as Slurm writes them (`gpu[01-04,7]`), in single quotes only.
+# Host lists in Slurm's notation (`gpu[01-04,7]`), only in single quotes.
 _HOST_LIST = lazy_regex(r"[A-Za-z0-9][A-Za-z0-9_.,\[\]-]{0,1000}")
 _HOST_LISTS = frozenset({"nodes"})
 _EXPRESSION = lazy_regex(r"\w[\w.]{0,80}(?:\[[\w. +*-]{1,40}\])?(?: ?[-+*,] ?\w[\w.]{0,80}){0,4}", re.ASCII)
 _LONGEST_PATH = 1024  # characters
 _PLACE = lazy_regex(r"\{([a-z_]+)\}")
-_OPEN_PLACE = lazy_regex(r"\{([a-z_]+)\}|<[a-z][\w .-]*>")  # with what an entry itself leaves to the reader
-# Inside of these a quoted word would end the quotes; what is in a comment is no word.
+_OPEN_PLACE = lazy_regex(r"\{([a-z_]+)\}|<[a-z][\w .-]*>")  # also the placeholders that the entry leaves for the reader
+# A quoted word would end these quotes. Text in a comment is no word of the command.
 _QUOTED = lazy_regex(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?<!\S)#[^\n]*")
-# What these are given is read by a shell once more, without the quotes that the first one took off.
+# The shell reads the arguments of these commands a second time, without the first quotes.
 _READ_TWICE = lazy_regex(r"\b(?:ssh|pdsh|clush|eval|watch|xargs)\b|\s-c\s|`")
 
 
 def commands(templates: Iterable[str], values: Mapping[str, str]) -> tuple[str, ...]:
-    """-> the commands that can be filled safely, in their order; the others are left out.
+    """Returns the commands that can be filled safely, in their order. The others are left out.
 
-    What the log does not tell is left as `HOST` for the reader, other words in braces (an awk program's) as they are.
-    A path is quoted where it has to be.
+    A placeholder without a value in the log becomes a word such as `HOST` for the reader. Other words in braces, as in
+    an awk program, are kept. A path is quoted if necessary.
     """
     return tuple(told for told in (_command(template, values) for template in templates) if told is not None)
 
 
 def run_line(template: str, values: Mapping[str, str]) -> str | None:
-    """-> the command of a step; None where a slot is not filled, or its value could do harm."""
+    """Returns the command of a step, or None if a slot has no value or its value is not safe."""
     if not all(name in values for name in _PLACE.findall(template)):
         return None
     if template in WHOLE:
@@ -61,24 +62,26 @@ def run_line(template: str, values: Mapping[str, str]) -> str | None:
 
 
 def on_hosts(command: str, start: str | None, values: Mapping[str, str]) -> str:
-    """-> the command as `start`, a template of the vocabulary, starts it on each host of the job; as it is where there
-    is no such template, or a value in it is not safe."""
+    """Returns the command that runs `command` on each host of the job. `start` is a template of the vocabulary. The
+    command is returned unchanged if there is no template or a value is not safe."""
     started = run_line(start.replace(_COMMAND, ""), values) if start else None
     return f"{started}{shlex.quote(command)}" if started is not None else command
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """-> a sentence with its places filled; what is not told, or could do harm in a command, is left as `HOST`."""
+    """Returns a sentence with its placeholders filled. A placeholder without a value, or whose value is unsafe in a
+    command, becomes a word such as `HOST`."""
     return _PLACE.sub(lambda found: _word(found[1], values) or _UNTOLD.get(found[1], found[0]), text)
 
 
 def general(text: str, captured: Iterable[str] = ()) -> str:
-    """-> a command or a sentence as an entry shows it to anyone: `{host}` is HOST, and so is what it has `captured`."""
+    """Returns a command or sentence for any reader: `{host}` and the names that the entry has `captured` become HOST
+    and so on."""
     return filled(text, {name: name.upper() for name in captured})
 
 
 def general_parts(text: str, captured: Iterable[str] = ()) -> tuple[tuple[str, bool], ...]:
-    """-> what `general` gives in pieces, and of each whether the reader has to put something else in its place."""
+    """Returns the result of `general` in pieces, each with whether the reader must replace it."""
     known = _UNTOLD | {name: name.upper() for name in captured}
     parts, done = [], 0
     for place in (found for found in _OPEN_PLACE.finditer(text) if not found[1] or found[1] in known):
@@ -88,7 +91,7 @@ def general_parts(text: str, captured: Iterable[str] = ()) -> tuple[tuple[str, b
 
 
 def is_plain(text: str) -> bool:
-    """-> whether a shell takes a text for one word and nothing else, in quotes and out of them."""
+    """Returns whether a shell reads a text as one ordinary word, in and out of quotes."""
     return _PLAIN.fullmatch(text) is not None
 
 
@@ -119,14 +122,14 @@ def _command(template: str, values: Mapping[str, str]) -> str | None:
 
 
 def _word(name: str, values: Mapping[str, str]) -> str | None:
-    """-> the value of a place where it may stand anywhere in a command."""
+    """Returns the value of a placeholder if it is safe anywhere in a command."""
     value = values.get(name, "")
     safe = is_plain(value) and (name not in _OF_HOSTS or host_name(value) is not None)
     return value if safe else None
 
 
 def _shown(name: str, values: Mapping[str, str]) -> str | None:
-    """-> a part of the user's line as it can be printed above it."""
+    """Returns a part of the user's line that a print statement above it can show."""
     value = values[name]
     return value if name in _SHOWN and _EXPRESSION.fullmatch(value) else None
 
@@ -136,6 +139,6 @@ def _host_list(name: str, values: Mapping[str, str]) -> str | None:
 
 
 def _path(path: str) -> str | None:
-    """-> a path in quotes; None where it is none that a person would recognise, or would be taken for an option."""
+    """Returns a path in quotes, or None if it does not look like a path or could be read as an option."""
     shown = 0 < len(path) <= _LONGEST_PATH and path.isprintable() and not path.startswith("-")
     return shlex.quote(path) if shown else None

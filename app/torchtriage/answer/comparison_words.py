@@ -1,4 +1,5 @@
-"""The words of a comparison of two runs, in both languages: headings, and names that are no log's own."""
+"""The words of a comparison of two runs in both languages: headings, and names of compared values that are not from a
+log."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ _SENTENCES = {
 
 
 def sentence(change: Change, chinese: bool) -> str:
-    """-> a change in a few words, for a list that has no columns."""
+    """Returns a change in a few words, for a list without columns."""
     name = NAMES.get(change.name, (change.name, change.name))[chinese]
     return _SENTENCES[_form(change)][chinese].format(name=name, before=change.before, now=change.now)
 

@@ -1,4 +1,4 @@
-"""Why an entry did or did not match a log: entry and run in, each sign's best alignment and what became of it out."""
+"""Explains why an entry matched a log or not: for each sign, its best alignment with the log and the result."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from torchtriage.reading.redaction.encoded_secrets import redact_encoded
 from torchtriage.reading.redaction.redact_values import without_secrets
 from torchtriage.reading.sources import Run
 
-MOST_LINES = 20_000  # lines with a word of the entry that are looked at
+MOST_LINES = 20_000  # lines with a word of the entry that are searched
 _LONGEST = 4000  # characters of a line
 _WORD = lazy_regex(r"[A-Za-z_]{4,}")
 _ESCAPES = lazy_regex(r"\\[A-Za-z]|\(\?[a-zA-Z]+\)|\[[^\]]*\]")
@@ -88,7 +88,8 @@ _SAID: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class SignResult:
-    """How far one sign got. `state`: matched, part, nothing, place, unless, group; `line` counts from 1 in `file`."""
+    """The result of one sign. `state` is matched, part, nothing, place, unless or group. `line` counts from 1 in
+    `file`."""
 
     sign: str
     where: str
@@ -103,16 +104,16 @@ class SignResult:
     group: int | None = None
 
     def sentence(self, lang: Language) -> str:
-        """-> what became of the sign; what matches in part is never said to match whole."""
+        """Returns the result as a sentence. It never calls a partial match a full one."""
         told = {name: getattr(self, name) for name in self.__slots__} | {"share": min(self.share, 0.99)}
         return _SAID[self.state][lang == "zh"].format(**told)
 
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What became of one case where its entry is the root cause. `state`: speaks, later (`other` comes first), sign; of
-    a condition on the fact `detail`: condition (its `value` is not what `other` asks for), text (it does not hold the
-    regex `value`), known, unknown; slot (`detail` names those without a value)."""
+    """The result of one case if its entry is the root cause. `state` is one of: speaks; later (`other` comes first);
+    sign; slot (`detail` names the slots without a value). For a condition on the fact `detail` it is condition (its
+    `value` differs from `other`, which is required), text (it does not match the regex `value`), known or unknown."""
 
     case: str
     state: str
@@ -121,15 +122,15 @@ class CaseResult:
     other: str = ""
 
     def sentence(self, lang: Language) -> str:
-        """-> what became of the case."""
+        """Returns the result as a sentence."""
         return _SAID[self.state][lang == "zh"].format(**{name: getattr(self, name) for name in self.__slots__})
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """What became of an entry in a log. `state`: root, explained, weaker, beaten, survived, attempt, set_aside,
-    general, none, no_signs; `other` is the entry (or the attempt) that it speaks of. `cases` are those of the root
-    cause in the order in which they were tried."""
+    """The result of an entry for a log. `state` is one of root, explained, weaker, beaten, survived, attempt,
+    set_aside, general, none and no_signs. `other` is the entry or the attempt that the state refers to. `cases` are
+    those of the root cause, in the order in which they were tried."""
 
     entry: str
     state: str
@@ -156,12 +157,12 @@ class _Text:
 
 
 def why(patterns: Patterns, matcher: Matcher, run: Run, entry: Entry) -> Why:
-    """-> why `entry` did or did not match `run`, whose files are read twice. Raises UnreadableLog."""
+    """Returns why `entry` matched `run` or not. It reads the files of `run` twice. Raises UnreadableLog."""
     readings = completed(read_runs(run, patterns, matcher))
     findings = [each for reading in readings for each in that_failed(with_matches(reading.findings, matcher))]
     texts = [text for finding in findings for text in _texts(finding)]
     shown = any(match.entry.id == entry.id for finding in findings for match in finding.matches)
-    findings = [each for reading in readings for each in reading.failures()]  # as the triage does
+    findings = [each for reading in readings for each in reading.failures()]  # as triage does
     last = with_attempts(readings[-1].matched())
     choice = choose(last)
     plain = [sign for sign in entry.signs for sign in (sign.all or (sign,))]
@@ -180,7 +181,7 @@ def why(patterns: Patterns, matcher: Matcher, run: Run, entry: Entry) -> Why:
 
 
 def _cases(choice: Choice, reading: Reading) -> Iterator[CaseResult]:
-    """Yields what became of the cases of the root cause's entry."""
+    """Yields the results of the cases of the root cause's entry."""
     if choice.root is None:
         return
     root, _ = root_cause(choice, reading, {}, redact_encoded)
@@ -212,7 +213,7 @@ def _silent(tried: SilentCase) -> CaseResult:
 
 
 def _became(entry: Entry, choice: Choice, findings: list[Finding]) -> tuple[str, str | None]:
-    """-> what became of the entry's matches, and which finding decided it."""
+    """Returns the state of the entry's matches, and the entry or attempt that decided it."""
     own = [finding for finding in findings if any(match.entry.id == entry.id for match in finding.matches)]
     if choice.root is not None and choice.root.entry == entry.id:
         return "root", None
@@ -233,7 +234,7 @@ def _became(entry: Entry, choice: Choice, findings: list[Finding]) -> tuple[str,
 
 
 def _result(sign: Sign, texts: list[_Text], group: int | None) -> SignResult:
-    """-> the sign beside the text in which it gets furthest."""
+    """Returns the sign's result for the text that it matches best."""
     best: tuple[tuple[bool, bool, float], _Text, Alignment] | None = None
     for text in texts:
         laid = align(sign, text.text)
@@ -246,7 +247,7 @@ def _result(sign: Sign, texts: list[_Text], group: int | None) -> SignResult:
     (matched, whole, _), text, laid = best
     said = redact_encoded(text.text)
     if said != text.text:
-        laid = align(sign, said)  # its tokens are parts of the text, in which a secret has no name before it
+        laid = align(sign, said)  # its tokens are parts of the text, and a part can lack the name that reveals a secret
     excluded = matched and sign.unless is not None and bool(linear_regex(sign.unless).search(text.text))
     state = "unless" if excluded else "matched" if matched else "place" if whole else "part"
     return SignResult(shown, sign.where, state, laid.share, laid.tokens, text.line, text.file,
@@ -275,7 +276,8 @@ def _texts(finding: Finding) -> Iterator[_Text]:
 
 
 def _lines(run: Run, signs: list[Sign]) -> list[_Text]:
-    """-> the lines of the log that hold a word of one of the signs, the first ones of each different text."""
+    """Returns the log lines that contain a word of one of the signs. Of equal texts, only the first line is
+    returned."""
     words = {word for sign in signs for word in _WORD.findall(_ESCAPES.sub(" ", sign.text or sign.regex or ""))}
     found: dict[str, _Text] = {}
     if not words:
