@@ -1,4 +1,4 @@
-"""The parts of the first screen: a verdict in one language in, what every face shows first out."""
+"""Builds the parts of the first screen, which every interface shows first, from a verdict in one language."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIRST = {"one": ("check rank {} first", "先检查 rank {}"), "several": ("chec
 
 
 def first_screen(verdict: Verdict, lang: Language) -> FirstScreen:
-    """-> the parts, as the verdict tells them; it must already be in this language."""
+    """Returns the parts from the verdict, which must already be in this language."""
     root, answer, chinese = verdict.root_cause, verdict.answer, lang == "zh"
     if root is None:
         what, unknown = (answer.says, answer.unknown) if answer else (_HEALTHY[chinese], _ELSEWHERE[chinese])
@@ -31,7 +31,7 @@ def first_screen(verdict: Verdict, lang: Language) -> FirstScreen:
             because=verdict.action.reason if answer else "",
         )
     action, values = verdict.action, answer.values if answer else {}
-    seen_on = values.get("ranks") if root.rank is None else None  # which of them failed first is not known
+    seen_on = values.get("ranks") if root.rank is None else None  # it is not known which of them failed first
     frame = values.get("where") or values.get("library_frame")
     return FirstScreen(
         what=answer.says if answer and answer.says else root.title,
@@ -49,7 +49,8 @@ def first_screen(verdict: Verdict, lang: Language) -> FirstScreen:
 
 
 def _where(root: RootCause, seen_on: str | None, time: str | None, frame: str | None, chinese: bool) -> tuple[str, ...]:
-    """-> rank or the ranks that show it, host, time, the user's line of code; who else to look at."""
+    """Returns the rank or the ranks that show the failure, the host, the time, the user's line of code, and other ranks
+    to check."""
     rank = f"rank {root.rank}" if root.rank is not None else _of_ranks(_SEEN, seen_on, chinese) if seen_on else ""
     parts = [rank, root.host or "", log_time(time) or "", frame or ""]
     parts.append(_of_ranks(_FIRST, root.suspects, chinese) if root.suspects else "")

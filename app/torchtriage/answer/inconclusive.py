@@ -1,5 +1,6 @@
-"""What is said about a run that shows neither a failure nor a good end: what it shows last, what is missing, where that
-usually is. An ending in, the values of its sentences out; these in, the answer in one language out, years later too."""
+"""Writes what is said about a run that shows neither a failure nor a successful end: what its log shows last, what is
+missing, and where that usually is. The values of the sentences are stored, so that the answer can later be written in
+another language."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from torchtriage.domain.entry import Language
 from torchtriage.domain.verdict import Answer, AnswerStep, Evidence, RunFacts
 from torchtriage.lazy_regex import lazy_regex
 
-MISSING = "missing"  # the value that says which sentence it is
+MISSING = "missing"  # the value that selects the sentence
 _Words = tuple[str, str]
 _SAYS: dict[str, _Words] = {
     "exit-status": (
@@ -63,14 +64,14 @@ _SAYS: dict[str, _Words] = {
         "文本中没有训练步、失败或结束标志。[[最后一行是 `{text}`。]]",
     ),
 }
-# What stands above it where that tells more than that the end is not known.
+# The title, if it says more than that the end is not known.
 _TITLES: dict[str, _Words] = {
     "empty": ("The log is empty", "日志为空"),
     "reports-alone": ("No known fault in these reports", "报告中没有已知的故障"),
     "question": ("Not the log of a run", "不是运行日志"),
     "another-program": ("Another program's log", "其他程序的日志"),
 }
-# Where a sentence above cannot be filled.
+# Used if a sentence above lacks a value.
 _PLAIN: _Words = ("The log shows neither a failure nor a good end.", "日志中既没有失败，也没有正常结束的标志。")
 _UNKNOWN: dict[str, _Words] = {
     "exit-status": ("This log does not show why it ended.", "这份日志没有说明它为什么结束。"),
@@ -117,11 +118,11 @@ _DMESG = "dmesg -T | grep -iE 'out of memory|oom-kill|killed process'"
 _KILLED, _ASKED, _CRASHED = {"SIGKILL"}, {"SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2"}, {"SIGSEGV", "SIGABRT"}
 _LONGEST = 120  # characters of a quoted line
 _SIGNALS = range(129, 129 + 64)
-_ASKABLE = lazy_regex(r"[\w ,.?!:;()/+-]{3,200}")  # what a shell leaves alone between quotes
+_ASKABLE = lazy_regex(r"[\w ,.?!:;()/+-]{3,200}")  # characters that a shell does not interpret between quotes
 
 
 def values_of(ending: Ending, run: RunFacts, known: Mapping[str, str], shown: Callable[[str], str]) -> dict[str, str]:
-    """-> what the sentences are filled with, so that they can be said in another language later."""
+    """Returns the values of the sentences, so that they can later be written in another language."""
     line = ending.line or ending.last
     told: dict[str, object] = {MISSING: ending.rule, "step": run.step, "below": ending.below, "state": ending.state,
                                "question": shown(ending.question) if ending.question else None,
@@ -138,7 +139,7 @@ def values_of(ending: Ending, run: RunFacts, known: Mapping[str, str], shown: Ca
 
 
 def said(values: Mapping[str, str], lang: Language) -> Answer:
-    """-> the answer in one language."""
+    """Returns the answer in one language."""
     chinese, missing = lang == "zh", values.get(MISSING, "")
     says = filled(_SAYS.get(missing, _PLAIN)[chinese], values) or _PLAIN[chinese]
     unknown = _UNKNOWN.get(missing, _HOW)[chinese]
@@ -147,23 +148,25 @@ def said(values: Mapping[str, str], lang: Language) -> Answer:
 
 
 def title_of(values: Mapping[str, str], lang: Language) -> str | None:
-    """-> what stands above the answer; None where it is that neither a failure nor a good end is shown."""
+    """Returns the title of the answer, or None if only the general title applies: the log shows neither a failure nor a
+    successful end."""
     words = _TITLES.get(values.get(MISSING, ""))
     return words[lang == "zh"] if words else None
 
 
 def in_language(answer: Answer, lang: Language) -> Answer:
-    """-> a stored answer as it is said today in this language; as it was stored where its values are missing."""
+    """Returns a stored answer with today's sentences in this language, or the stored answer if its values are
+    missing."""
     return replace(said(answer.values, lang), facts=answer.facts) if MISSING in answer.values else answer
 
 
 def question_of(answer: Answer) -> str | None:
-    """-> what somebody asked instead of a log, for the symptom search."""
+    """Returns the question that somebody sent instead of a log, for the symptom search."""
     return answer.values.get("question") if answer.values.get(MISSING) == "question" else None
 
 
 def last_line(answer: Answer) -> Evidence | None:
-    """-> the line of the log that the answer speaks of."""
+    """Returns the log line that the answer quotes."""
     values = answer.values
     if "line" not in values or values.get(MISSING) == "question":
         return None
@@ -171,7 +174,7 @@ def last_line(answer: Answer) -> Evidence | None:
 
 
 def _steps(missing: str, values: Mapping[str, str]) -> list[tuple[_Words, str | None]]:
-    """-> at most three things to do, the likeliest place first."""
+    """Returns at most three steps, the most likely place first."""
     job = run_line(_SACCT, values) if "job" in values else None
     if missing == "question":
         asked = values.get("question", "")
@@ -198,7 +201,7 @@ def _steps(missing: str, values: Mapping[str, str]) -> list[tuple[_Words, str | 
 
 
 def _signal(status: int) -> str | None:
-    """-> the name of the signal that an exit status reports."""
+    """Returns the name of the signal that an exit status reports."""
     number = -status if status < 0 else status - 128 if status in _SIGNALS else 0
     try:
         return Signals(number).name if number else None

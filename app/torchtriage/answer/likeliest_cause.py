@@ -1,4 +1,4 @@
-"""Orders an entry's causes and fixes: those whose words the failure contains come first."""
+"""Orders an entry's causes and fixes: those that match the failure's words come first."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _MEANT, _ALWAYS, _OTHERS = range(3)
 
 
 def likeliest(parts: Iterable[Part], words: str) -> list[Part]:
-    """-> first the parts whose `shown_by` is found in the words, then those without one, then those of other words;
-    the entry's order within each."""
+    """Returns the parts in a new order: first those whose `shown_by` matches the words, then those without a
+    `shown_by`, then the rest. Within each group, the entry's order is kept."""
     return sorted(parts, key=lambda part: _place(part.shown_by, words))
 
 
 def shows(words: str, shown_by: str) -> bool:
-    """-> whether the failure's words hold what the regex asks for."""
+    """Returns whether the regex `shown_by` matches the failure's words."""
     return linear_regex(shown_by).search(words) is not None
 
 

@@ -1,7 +1,7 @@
-"""A stored verdict in the reader's language: a Verdict and today's knowledge in, a Verdict out.
+"""Returns a stored verdict in the reader's language.
 
-Titles, causes, fixes and the answer come from the knowledge base while it has the entry, else they stay as they were
-stored.
+Titles, causes, fixes and the answer come from the current knowledge base. If it no longer has the entry, the stored
+texts are used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torchtriage.domain.verdict import Action, Answer, AnswerStep, Candidate, Ro
 
 
 def localized(verdict: Verdict, knowledge: KnowledgeBase, lang: Language) -> Verdict:
-    """-> the verdict as this reader should see it."""
+    """Returns the verdict in this reader's language."""
     root = verdict.root_cause
     entry = knowledge.entries.get(root.entry) if root and root.entry else None
     if root and root.because:
@@ -36,7 +36,7 @@ def localized(verdict: Verdict, knowledge: KnowledgeBase, lang: Language) -> Ver
 
 
 def title_of(entry: str | None, knowledge: KnowledgeBase, lang: Language, stored: str | None = None) -> str | None:
-    """-> an entry's title today, else the one that was stored, else its id."""
+    """Returns the entry's current title, or else the stored title, or else the entry's id."""
     known = knowledge.entries.get(entry) if entry else None
     return known.title.in_(lang) if known else stored or entry
 
@@ -46,7 +46,7 @@ def _candidate(candidate: Candidate, knowledge: KnowledgeBase, lang: Language) -
 
 
 def _action(verdict: Verdict, entry: Entry | None, knowledge: KnowledgeBase, lang: Language) -> Action:
-    """-> the stored action; only its sentence is today's, where nothing else about it changed."""
+    """Returns the stored action. Only its sentence is updated, if nothing else about the action has changed."""
     stored, root = verdict.action, verdict.root_cause
     if root is None:
         today = not_known(lang) if verdict.outcome == "inconclusive" else nothing_failed(lang)
@@ -67,8 +67,8 @@ def _answer(
     versions: dict[str, str],
     lang: Language,
 ) -> Answer:
-    """-> the answer as today's knowledge says it; of a verdict that was stored before there were answers what can be
-    said without the log."""
+    """Returns the answer with the text of the current knowledge base. A verdict that was stored before answers existed
+    gets an answer from what can be said without the log."""
     if entry is not None or root.entry is None:
         form = knowledge.form(stored.form) if stored else None
         return write_answer(stored or Answer(None, "", values=_values(root)), root, entry, versions, lang, form)
@@ -79,7 +79,7 @@ def _answer(
 
 
 def _values(root: RootCause) -> dict[str, str]:
-    """-> the values of an answer's sentences that the root cause itself tells."""
+    """Returns the values of an answer's sentences that the root cause itself contains."""
     found = dict(root.captured)
     if root.exception is None:
         return found

@@ -1,8 +1,8 @@
-"""What a language model is asked about a log, and what it answers: a brief in, a question out; an answer in, claims
-out, each held against the lines of the log.
+"""Builds the question for a language model about a log, and checks its answer. A brief becomes a question. The model's
+answer becomes claims, each checked against the lines of the log.
 
-The log is written by strangers, and so is what a model says after it read that. So the question marks what is data, and
-an answer is taken for no more than sentences, each of which must name a line and quote it.
+The log comes from strangers, and it can influence what the model writes. So the question marks which part is data, and
+the answer counts only as a list of sentences. Each sentence must name a line and quote it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torchtriage.reading.redaction.encoded_secrets import redact_encoded
 
 _MOST = 8  # claims
 _SAYS, _QUOTE = 600, 400  # characters
-_SHORTEST = 8  # characters of a quote that is less than its line
+_SHORTEST = 8  # characters: the minimum for a quote that is shorter than its line
 _LANGUAGES: dict[Language, str] = {"en": "English", "zh": "Chinese (简体中文)"}
 _TASK = """\
 A distributed PyTorch run failed. You get a brief of its log: the verdict of a program, facts, and numbered lines of \
@@ -41,11 +41,11 @@ _WRONG = "the model's answer is not the JSON that was asked for"
 
 
 class NoClaims(ValueError):
-    """The answer can't be read as claims; the message says why."""
+    """The answer cannot be read as claims. The message says why."""
 
 
 def question(brief: Brief, lang: Language) -> list[dict[str, str]]:
-    """-> the messages of a chat that ask for claims."""
+    """Returns the chat messages that ask for claims."""
     text = redact_encoded(brief.text)
     mark = f"-----DATA {hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}-----"
     task = _TASK.format(most=_MOST, language=_LANGUAGES[lang], mark=mark)
@@ -53,7 +53,7 @@ def question(brief: Brief, lang: Language) -> list[dict[str, str]]:
 
 
 def claims_of(answer: str, lines: Lines) -> tuple[Claim, ...]:
-    """-> the claims of an answer, each of which stands or does not by these lines of the log. Raises NoClaims."""
+    """Returns the claims in an answer, each checked against these lines of the log. Raises NoClaims."""
     found = _document(answer)
     listed = found.get("claims") if isinstance(found, dict) else None
     if not isinstance(listed, list):
@@ -65,7 +65,7 @@ def claims_of(answer: str, lines: Lines) -> tuple[Claim, ...]:
 
 
 def _document(answer: str) -> Any:
-    """-> the JSON in an answer, around which models put fences and words."""
+    """Returns the JSON in an answer. Models often put code fences and other text around it."""
     start, end = answer.find("{"), answer.rfind("}")
     try:
         return json.loads(answer[start : end + 1])
@@ -87,7 +87,7 @@ def _claims(listed: list[Any], lines: Lines) -> Iterator[Claim]:
 
 
 def _holds(text: str, quote: str, number: int) -> bool:
-    """-> whether a line holds the quote; blanks, colours and the number before it in the brief do not count."""
+    """Returns whether a line contains the quote. Blanks, colors and the line number from the brief are ignored."""
     text = _flat(text)
     quote = re.sub(rf"^>?\s*{number}\b[:\s]*", "", _flat(quote)) if _flat(quote) not in text else _flat(quote)
     quote = quote.removesuffix("…").removesuffix("...").rstrip()
@@ -99,6 +99,6 @@ def _flat(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """-> text of a model in one line, without secrets and what terminals obey."""
+    """Returns a model's text as one line, without secrets and terminal control characters."""
     flat = _flat(redact_encoded(text))
     return "".join(char if char.isprintable() else "·" for char in flat)

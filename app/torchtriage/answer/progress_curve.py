@@ -1,4 +1,4 @@
-"""The progress of a run, from its first step to its last: what was read in, a curve of few points out."""
+"""Builds the curve of a run's progress, from its first step to its last, with a small number of points."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from torchtriage.facts.line_forms import LineForms
 
 MOST_POINTS = 32
 _LEAST_POINTS = 3
-# The facts of lines that change with the steps.
+# Facts of log lines that change with the steps.
 VALUES = ("last_loss", "validation_loss", "grad_norm", "seconds_per_step", "memory_used")
 
 
 def progress_curve(reading: Reading) -> ProgressCurve | None:
-    """-> points spread over the run, of the rank that tells the most; None where fewer than three lines tell a step or
-    a value."""
+    """Returns points spread over the run, for the rank with the most values. Returns None if fewer than three lines
+    show a step or a value."""
     environment = reading.environment
     lines = _evenly(_of_one_writer((*environment.spread.lines, *environment.progress_lines)))
     told = _values(lines, reading.matcher.patterns.line_forms)
@@ -41,7 +41,7 @@ def progress_curve(reading: Reading) -> ProgressCurve | None:
 
 
 def _of_one_writer(lines: Sequence[Line]) -> list[Line]:
-    """-> the lines of the file and rank with the most of them, in their order, each once."""
+    """Returns the lines of the file and rank that have the most of them, in order and without repeats."""
     by_writer: dict[tuple[int, int | None], dict[int, Line]] = defaultdict(dict)
     for line in lines:
         if line.number:
@@ -51,7 +51,7 @@ def _of_one_writer(lines: Sequence[Line]) -> list[Line]:
 
 
 def _evenly(lines: list[Line]) -> list[Line]:
-    """-> at most MOST_POINTS of the lines, as far apart as can be; the first and the last one among them."""
+    """Returns at most MOST_POINTS of the lines, evenly spaced, including the first and the last one."""
     if len(lines) <= MOST_POINTS:
         return lines
     places = [line.position.line for line in lines]
@@ -61,7 +61,7 @@ def _evenly(lines: list[Line]) -> list[Line]:
 
 
 def _values(lines: Sequence[Line], forms: LineForms) -> list[dict[str, float]]:
-    """-> for each line the values that it tells, those that are numbers."""
+    """Returns the numeric values that each line shows."""
     told: list[dict[str, float]] = []
     for line, pointed in zip(lines, forms.pointed([line.text for line in lines]) if lines else (), strict=True):
         values: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""What became of each rank after the first failure: a run's choice in, marks in the log's order out."""
+"""Builds marks that show what happened to each rank after the first failure, in the order of the log."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import RankMark, RootCause
 from torchtriage.lazy_regex import lazy_regex
 
-MOST_ALONE = 64  # ranks that have a mark each; of more, those of one kind share one
+MOST_ALONE = 64  # ranks that get their own marks; if there are more, ranks of one kind share a mark
 _ROOT = ("first", "missing")
-_STOPPED = frozenset({-15, 143})  # SIGTERM, with which launchers end the others
+_STOPPED = frozenset({-15, 143})  # SIGTERM, which launchers send to the other processes
 _RAN_FOR = lazy_regex(r"\bran for (\d{1,12}) (?:milliseconds|ms)\b")
 
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """What one rank showed. `exit`: its exit status tells, which says less than what the rank wrote itself."""
+    """What one rank showed. `exit` is true if it comes from the rank's exit status, which is less informative than the
+    rank's own output."""
 
     rank: int
     kind: str
@@ -34,7 +35,8 @@ class _Mark:
 
 
 def timeline(choice: Choice, reading: Reading, root: RootCause | None) -> tuple[RankMark, ...]:
-    """-> the first telling mark of each rank in the root's attempt, in the log's order; then who showed nothing."""
+    """Returns the first informative mark of each rank in the root cause's attempt, in the order of the log. Ranks that
+    showed nothing come last."""
     if choice.root is None or root is None:
         return ()
     best: dict[int, _Mark] = {}
@@ -51,13 +53,13 @@ def timeline(choice: Choice, reading: Reading, root: RootCause | None) -> tuple[
 
 
 def _marks(choice: Choice, reading: Reading, root: RootCause) -> Iterable[_Mark]:
-    """Yields what each rank showed, once for each finding."""
+    """Yields what each rank showed, once per finding."""
     chosen = choice.root
     assert chosen is not None
     live = {id(finding) for finding in choice.live}
     if root.rank is not None:
         line = chosen.event.line
-        # What only others showed is about one that was not there: no line is its own, and no time is.
+        # If only other ranks report it, the rank itself wrote no line, so there is no line and no time.
         missing = bool(chosen.places) and root.rank not in chosen.places
         shown = Place(line.position, line.number, line.file, None if missing else chosen.event.time)
         place = chosen.places.get(root.rank, shown)
@@ -75,8 +77,8 @@ def _marks(choice: Choice, reading: Reading, root: RootCause) -> Iterable[_Mark]
 
 
 def _kind(finding: Finding) -> str:
-    """-> waited: it noticed that others were gone; stopped: the launcher ended it; ended: nothing but its exit status
-    is told; failed: a failure of its own."""
+    """Returns the kind of a finding: waited (the rank noticed that others were gone), stopped (the launcher ended it),
+    ended (only its exit status is known) or failed (its own failure)."""
     event, match = finding.event, finding.match
     if event.where is Where.EXIT:
         return "stopped" if event.exit_code in _STOPPED else "ended"
@@ -89,7 +91,7 @@ def _strength(mark: _Mark) -> tuple[bool, bool, Position]:
 
 
 def _shared(marks: list[_Mark], reading: Reading) -> Iterable[RankMark]:
-    """Yields one mark for all ranks of a kind and entry."""
+    """Yields one mark for all ranks with the same kind and entry."""
     alike: dict[tuple[str, str | None], list[_Mark]] = {}
     for mark in marks:
         alike.setdefault((mark.kind, mark.entry), []).append(mark)
@@ -97,7 +99,7 @@ def _shared(marks: list[_Mark], reading: Reading) -> Iterable[RankMark]:
 
 
 def _told(marks: list[_Mark], reading: Reading) -> RankMark:
-    """-> marks of one kind as one; the earliest gives line and time."""
+    """Returns one mark for several marks of one kind. The earliest one gives the line and the time."""
     first = marks[0]
     times = sorted(filter(None, (reading.environment.span.dated(mark.place.time) for mark in marks)))
     told = RankMark(

@@ -1,4 +1,4 @@
-"""Says in sentences why the verdict is what it is."""
+"""Explains in sentences why the engine chose this verdict."""
 
 from __future__ import annotations
 
@@ -105,23 +105,24 @@ _SAID: dict[str, tuple[str, str]] = {
     "attempts": ("the first of {count} attempts; later ones ended after it", "这是 {count} 次尝试中的第一次失败"),
 }
 
-_MOST_CLOCKS = 3  # hosts whose clocks are told of
-_WHOLE_SECONDS = 10  # seconds, from which on their tenths tell nothing
+_MOST_CLOCKS = 3  # hosts whose clock errors are mentioned
+_WHOLE_SECONDS = 10  # seconds: from this length on, tenths are left out
 
-# How the sentence of a rule is told: of the cause itself, of what is none, of the rank.
+# How the sentence of a rule begins: for the cause itself, for a finding that is no cause, for the rank.
 _RULE_FORMS = {
     "rule": ("{}", "{}"),
     "set_aside_by": ("set aside: {}", "已排除：{}"),
     "rank_by": ("the rank: {}", "rank 的依据：{}"),
 }
 _RULES: dict[str, Any] = {rule.name: rule for rules in RULE_LISTS if rules.name != "FALLBACKS" for rule in rules.rules}
-_OF_EVERY_RUN = frozenset(rule.name for rule in FAILED)  # A verdict with a root cause says so itself.
+_OF_EVERY_RUN = frozenset(rule.name for rule in FAILED)  # A verdict with a root cause already says this.
 
 _WHY = {"named": "missing", "absent": "missing", "torn": "few", "behind": "behind"}
 
 
 def tell(because: Iterable[Reason], lang: Language) -> tuple[str, ...]:
-    """-> the sentences of the reasons that `because_of` found; names that this version does not know are left out."""
+    """Returns the sentences of the reasons from `because_of`. Reasons with names that this version does not know are
+    left out."""
     return tuple(sentence for reason in because if (sentence := _sentence(reason, lang)) is not None)
 
 
@@ -138,7 +139,7 @@ def _noun(values: Mapping[str, object]) -> str:
 
 
 def because_of(choice: Choice, reading: Reading, root: RootCause, rank_rule: RankRule | None) -> tuple[Reason, ...]:
-    """-> why the verdict is what it is, as names and values, the weightiest first."""
+    """Returns the reasons for the verdict as names and values, most important first."""
     told = [
         *_shown(choice, root),
         *_of_dumps(choice, reading, root),
@@ -158,7 +159,7 @@ def because_of(choice: Choice, reading: Reading, root: RootCause, rank_rule: Ran
 
 
 def _rules(choice: Choice, rank_rule: RankRule | None) -> Iterator[Reason]:
-    """Yields the rules that decided: the cause, what was set aside, the rank."""
+    """Yields the rules that decided the cause, what was set aside, and the rank."""
     for rule in choice.rules:
         yield Reason("set_aside_by" if rule.sets_aside else "rule", {"rule": rule.name})
     if rank_rule is not None:
@@ -166,7 +167,8 @@ def _rules(choice: Choice, rank_rule: RankRule | None) -> Iterator[Reason]:
 
 
 def _rule_sentence(reason: Reason, lang: Language) -> str | None:
-    """-> the sentence of a rule; None for one that this version does not know, or that says nothing of this run."""
+    """Returns the sentence of a rule, or None if this version does not know the rule or it says nothing about this
+    run."""
     rule = _RULES.get(str(reason.values.get("rule")))
     if rule is None or rule.name in _OF_EVERY_RUN:
         return None
@@ -204,13 +206,14 @@ def _shown(choice: Choice, root: RootCause) -> Iterator[Reason]:
 
 
 def _part(words: str, finding: Finding) -> str:
-    """-> some words of a message, where that holds no secret: in a part of it, one has no name before it."""
+    """Returns some words of a message if that message has no secret. A part of a message can lack the name that reveals
+    a secret."""
     whole = "\n".join([finding.event.text, *(raised.text for raised in finding.event.chain)])
     return words if redact(whole) == whole else "…"
 
 
 def _placed(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Reason]:
-    """Yields how the failure stands to the others of the run."""
+    """Yields how the failure relates to the other failures of the run."""
     finding = choice.root
     assert finding is not None
     if len(finding.ranks) > 1:
@@ -227,7 +230,7 @@ def _placed(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Reaso
 
 
 def _of_dumps(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Reason]:
-    """Yields the ranks that dumps and stacks name: alone, or beside the log's own cause."""
+    """Yields the ranks that dumps and stack traces name, alone or in addition to the log's own cause."""
     hang = reading.evidence.hang
     if hang is None or not hang.suspects or choice.root is None:
         return
@@ -242,7 +245,7 @@ def _of_dumps(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Rea
 
 
 def _of_reports(choice: Choice, reading: Reading) -> Iterator[Reason]:
-    """Yields what tools report beside the log: in place of the log's own cause, for it or against it."""
+    """Yields what reports of other tools show: instead of the log's own cause, for it or against it."""
     root, own = choice.root, choice.instead_of
     assert root is not None
     if own is not None and own.entry is not None and own.entry != root.entry:
@@ -259,7 +262,7 @@ def _of_reports(choice: Choice, reading: Reading) -> Iterator[Reason]:
 
 
 def _clocks(reading: Reading, root: RootCause) -> Iterator[Reason]:
-    """Yields the hosts whose clocks are wrong: that of the root cause first, then those that are furthest off."""
+    """Yields the hosts whose clocks are wrong: the root cause's host first, then those with the largest error."""
     far = sorted(reading.clock_offsets, key=lambda offset: (offset.host != root.host, -abs(offset.seconds)))
     for offset in far[:_MOST_CLOCKS]:
         seconds = abs(offset.seconds)
@@ -278,7 +281,7 @@ def _of_report(report: Finding, reading: Reading) -> dict[str, Scalar]:
 
 
 def _missing(reading: Reading) -> Iterator[Reason]:
-    """Yields on what ranks disagreed, and the ranks at which the waiting of the others points."""
+    """Yields what ranks disagreed on, and the ranks that the others seem to wait for."""
     sides = reading.extractors.collectives.sides()
     if len(sides) > 1:
         told = (f"{what.replace(' of ', ' ')} (rank {RankSet.of(ranks)})" for what, ranks in sides)

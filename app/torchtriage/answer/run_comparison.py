@@ -1,5 +1,5 @@
-"""What changed between two runs: the lines of their logs, their verdicts and jobs in; differing settings, versions,
-hosts, times and lines of a new form out."""
+"""Compares two runs. Input: the lines of their logs, their verdicts and jobs. Output: settings, versions, hosts and
+times that differ, and lines of a new form."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.masking import mask_all
 from torchtriage.reading.prefixes.times import seconds_between
 
-OWN_SETTINGS = "own-settings"  # the list of the vocabulary: names whose values every run has for itself
+OWN_SETTINGS = "own-settings"  # the vocabulary's list: names whose values differ in every run
 MOST_NEW_LINES = 20
-_MOST_CHANGES = 40  # of settings
-_MOST_HOSTS = 4  # that are named
+_MOST_CHANGES = 40  # settings that are listed
+_MOST_HOSTS = 4  # hosts that are named
 _LONGEST = 80  # characters of a value
 _LONGEST_LINE, _LONGEST_COMMAND = 400, 8000
-_SECONDS = "seconds_per_step"  # the fact
-_SLOWER = 1.25  # the ratio of times from which they differ
+_SECONDS = "seconds_per_step"  # the fact's name
+_SLOWER = 1.25  # times differ from this ratio on
 _NAME = r"[A-Za-z][\w.-]{1,40}"
 _WORD = r"\"[^\"\n]{0,80}\"|'[^'\n]{0,80}'|\[[^\[\]\n]{0,60}\]|[^\s,;(){}\[\]'\"=]{1,80}"
 # --lr 3e-4, --lr=3e-4 · lr=0.0003, · "lr": 0.0003, · lr: 0.0003 · lr ............... 0.0003 · export NCCL_DEBUG=INFO
@@ -36,26 +36,26 @@ _FLAG = lazy_regex(rf"(?:^|\s)--({_NAME})(?=\s+--|\s*$)()")
 _CONFIG = lazy_regex(rf"^\s*['\"]?{_NAME}['\"]?: (?:{_WORD}),?\s*$|(?:^|\s){_NAME} \.{{2,}} |[{{\[(]\s*$")
 _FORMS = (_ASSIGNED, _KEYED, _DOTTED)
 _OWN_VALUE = lazy_regex(r"<(?:time|uuid|addr|hex|url)>|^\[?redacted|\*\*\*")
-_FRAME = lazy_regex(r'^\s*File "|Traceback \(|:\d+: \w*Warning: ')  # below which code stands
+_FRAME = lazy_regex(r'^\s*File "|Traceback \(|:\d+: \w*Warning: ')  # code follows below such a line
 _QUOTED_KEY = lazy_regex(rf"^\s*['\"]{_NAME}['\"]: ")
-# Letters, below the header of a logger (`W1121 07:19:07.576000 16364 torch/distributed/run.py:874] `) if there is one
+# Letters, after the logger's header (`W1121 07:19:07.576000 16364 torch/distributed/run.py:874] `) if there is one
 _SAYS = lazy_regex(r"^(?:[WEIF]\d{4} [\d:.]+ +\d+ \S+:\d+\])?+.*?[A-Za-z]{3}")
-_SET = "set"  # the value of an option that has none
+_SET = "set"  # the value of an option that takes none
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value that a run printed of a name, and where."""
+    """A value that a run printed for a name, and its place."""
 
     value: str
     line: Line
-    option: bool = False  # of a command line
+    option: bool = False  # from a command line
 
 
 @dataclass(slots=True)
 class RunLines:
-    """What the lines of one run show: its settings, by name, and the forms of its lines, each with the first of them.
-    `partly`: lines between its beginning and its end were left out."""
+    """What the lines of one run show: its settings by name, and its line forms, each with its first line. `partly`
+    means that lines between the first and the last one were left out."""
 
     settings: dict[str, Setting] = field(default_factory=dict)
     forms: dict[str, Line] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class RunLines:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """One of the two. `job` is what its sender said of it, by name."""
+    """One of the two runs. `job` is what its sender said about it, by name."""
 
     lines: RunLines
     verdict: Verdict | None = None
@@ -72,7 +72,7 @@ class ComparedRun:
 
 
 def run_lines(lines: Iterable[Line], vocabulary: Vocabulary, partly: bool = False) -> RunLines:
-    """-> what the lines of a run show, read once in their order."""
+    """Returns what the lines of a run show. The lines are read once, in order."""
     told = RunLines(partly=partly)
     own = frozenset(vocabulary.words(OWN_SETTINGS))
     begun = quoted = False
@@ -99,7 +99,7 @@ def _is_own(name: str, own: frozenset[str]) -> bool:
 
 
 def compared(before: ComparedRun, now: ComparedRun) -> RunComparison:
-    """-> what changed from the earlier run to the later one."""
+    """Returns what changed from the earlier run to the later one."""
     settings = list(_of_settings(before.lines, now.lines))
     same = sum(
         other.value == setting.value
@@ -116,7 +116,7 @@ def compared(before: ComparedRun, now: ComparedRun) -> RunComparison:
 
 
 def _options(line: Line, text: str) -> dict[str, Setting]:
-    """-> the options of a command line; a single one stands in a sentence."""
+    """Returns the options of a command line. A line with a single option is treated as a sentence."""
     found = [(form, one) for form in (_OPTION, _FLAG) for one in form.finditer(text)]
     told = {one[1]: one[2].strip("'\"") or _SET for _, one in found} if len(found) > 1 else {}
     return {
@@ -130,7 +130,7 @@ def _settings(line: Line, text: str) -> dict[str, Setting]:
 
 
 def _fits(value: str) -> bool:
-    """-> whether a value is worth comparing: no time, address or identifier."""
+    """Returns whether a value is worth comparing. Times, addresses and identifiers are not."""
     return bool(value) and not _OWN_VALUE.search(mask_all(value))
 
 
@@ -165,7 +165,8 @@ def _of_times(before: Verdict, now: Verdict) -> Iterator[Change]:
 
 
 def _step_seconds(verdict: Verdict) -> float | None:
-    """-> the seconds of a step: the median of what lines tell, else by the first and the last line with a time."""
+    """Returns the seconds per step: the median of the values in the lines, or else a value from the first and the last
+    line with a time."""
     curve = verdict.run.progress
     if curve is None:
         return None
@@ -179,7 +180,7 @@ def _step_seconds(verdict: Verdict) -> float | None:
 
 
 def _of_settings(before: RunLines, now: RunLines) -> Iterator[Change]:
-    """Yields what both runs printed with another value, and options that only one command line has."""
+    """Yields settings that both runs printed with different values, and options that only one command line has."""
     for name, setting in now.settings.items():
         was = before.settings.get(name)
         if was is not None and was.value != setting.value:
@@ -196,7 +197,8 @@ def _change(name: str, before: str | None, setting: Setting) -> Change:
 
 
 def _new_lines(before: RunLines, now: ComparedRun) -> Iterator[NewLine]:
-    """Yields the first lines of new forms above the later run's first failure; of many, the nearest to it."""
+    """Yields the first lines of new forms above the later run's first failure. If there are many, those nearest to the
+    failure are chosen."""
     if not before.forms:
         return
     root = now.verdict.root_cause if now.verdict else None
@@ -215,7 +217,7 @@ def _text(value: object) -> str | None:
 
 
 def hosts_text(names: Collection[str]) -> str | None:
-    """-> the first hosts of some, and how many more there are; None for no host."""
+    """Returns the first hosts and how many more there are, or None if there is no host."""
     ordered = sorted(names)
     more = len(ordered) - _MOST_HOSTS
     return ", ".join(chain(ordered[:_MOST_HOSTS], [f"… +{more}"] if more > 0 else [])) or None

@@ -1,5 +1,5 @@
-"""What a run tells beside its steps, for its timeline: a choice and what was read in; events, which ranks ran where and
-how far each came out. All of it is bounded, however many ranks and failures there are."""
+"""Collects what a run shows besides its steps, for its timeline: events, which ranks ran on which host, and how far
+each rank came. All results are limited, however many ranks and failures there are."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from torchtriage.facts import progress
 from torchtriage.matching.masking import mask_all
 
 MOST = 32  # events
-MOST_STEPS = 16  # groups of ranks that came to the same step
+MOST_STEPS = 16  # groups of ranks that reached the same step
 MOST_HOSTS = 256
 _LONGEST = 160  # characters of a line
 _MOST_UNKNOWN = 8
-_MOST_COMPARED = 4096  # lines of findings, with which the unknown ones are compared
+_MOST_COMPARED = 4096  # lines of findings that unread error lines are compared with
 _WATCHED = frozenset({EventSource.COLLECTIVE, EventSource.COLLECTIVE_MISMATCH, EventSource.HANG})
 _LAUNCHED = frozenset(
     {EventSource.LAUNCHER, EventSource.ELASTIC_AGENT, EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE}
 )
 _WHOLE_JOB = (Role.WHOLE_JOB, Role.CANCELLED, Role.REJECTED, Role.NOT_STARTED)
-# What is left out last where there are too many.
+# What is kept longest if there are too many events.
 _STANDINGS = ("cause", "unknown", "consequence", "survived")
 _KINDS = ("kernel", "scheduler", "program", "watchdog", "launcher", "exit")
 
@@ -51,8 +51,9 @@ class _Key(NamedTuple):
 def run_events(
     choice: Choice, reading: Reading, shown: Callable[[str], str], ended_well: bool = False
 ) -> tuple[RunEvent, ...]:
-    """-> what went wrong or was warned of, in the log's order, the first failure among it, and error lines that no sign
-    knows, unless the run `ended_well`. `shown` is what is done to a line before it is cut."""
+    """Returns what went wrong and what was warned of, in the order of the log, including the first failure. It also
+    returns error lines that no sign matches, unless the run `ended_well`. `shown` is applied to a line before it is
+    cut."""
     survived = {id(finding) for finding in choice.survived}
     alike: dict[_Key, list[Finding]] = defaultdict(list)
     for finding in sorted((*choice.live, *choice.survived), key=lambda finding: finding.position):
@@ -66,8 +67,8 @@ def run_events(
 
 
 def last_progress(reading: Reading) -> tuple[LastProgress, ...]:
-    """-> how far each rank came, those that came least far first; empty where lines name no rank. Only for a log that
-    was read whole: else a rank's later lines may have gone by."""
+    """Returns how far each rank came, those with the least progress first. The result is empty if lines name no rank.
+    Use it only for a log that was read in full, because otherwise a rank's later lines may be missing."""
     by_step: dict[int | None, list[tuple[int, Line]]] = defaultdict(list)
     for rank, line in reading.environment.last_progress_lines.items():
         by_step[progress.step(progress.newest(line.text))].append((rank, line))
@@ -79,8 +80,8 @@ def last_progress(reading: Reading) -> tuple[LastProgress, ...]:
 
 
 def host_ranks(reading: Reading) -> dict[str, RankSet]:
-    """-> the ranks on each host, as far as lines tell; of more than MOST_HOSTS hosts those on which something went
-    wrong, and the first ones. Empty where the numbers are those of nodes."""
+    """Returns the ranks on each host, as far as log lines show them. If there are more than MOST_HOSTS hosts, those
+    with failures and the first ones are returned. The result is empty if the numbers belong to nodes."""
     on: dict[str, set[int]] = defaultdict(set)
     for rank, host in reading.environment.host_of.items():
         if _host(host):
@@ -101,8 +102,8 @@ def host_ranks(reading: Reading) -> dict[str, RankSet]:
 
 
 def _key(finding: Finding, standing: str) -> _Key:
-    """-> what findings that make one event have in common: what one entry says of rank after rank is one, what no entry
-    knows is one each."""
+    """Returns the key that findings of the same event share. Findings of one entry on several ranks are one event.
+    Findings without an entry are one event each."""
     kind = _kind(finding.event, finding)
     host = _host(finding.event.host) if kind in ("kernel", "scheduler") else None
     alone = standing == "cause" or (finding.entry is None and kind != "exit")
@@ -110,13 +111,13 @@ def _key(finding: Finding, standing: str) -> _Key:
 
 
 def _host(name: str | None) -> str | None:
-    """-> the host, where it is one that tells it from others."""
+    """Returns the host if its name distinguishes it from other hosts, or else None."""
     known = host_name(name)
     return known if known != "localhost" else None
 
 
 def _weight(alike: tuple[_Key, list[Finding]]) -> tuple[int, int, Position]:
-    """-> what comes first is kept."""
+    """Returns the sort key of an event. The lowest keys are kept."""
     key, findings = alike
     return _STANDINGS.index(key.standing), _KINDS.index(key.kind), findings[0].position
 
@@ -133,7 +134,7 @@ def _standing(finding: Finding, choice: Choice, survived: set[int]) -> str:
 
 
 def _kind(event: Event, finding: Finding | None = None) -> str:
-    """-> who speaks, by the form of the line and by the role of the entry that it shows."""
+    """Returns who reports the event, judged by the form of the line and the role of the matched entry."""
     if from_kernel(event.line) or (event.source is EventSource.DEVICE_ERROR and event.text.startswith("NVRM: ")):
         return "kernel"
     if event.source is EventSource.SLURM:
@@ -174,7 +175,7 @@ def _told(findings: list[Finding], standing: str, kind: str, reading: Reading, s
 
 
 def _unread(reading: Reading) -> list[ErrorForm]:
-    """-> what lines say of errors that nobody has read, and that none of the findings says either."""
+    """Returns error lines that no extractor read and that none of the findings contains."""
     forms = reading.errors.forms(reading.matcher.ending_signs, reading.matcher.document_signs)
     if not forms:
         return []
@@ -186,7 +187,7 @@ def _unread(reading: Reading) -> list[ErrorForm]:
 
 
 def _distance(form: ErrorForm, choice: Choice) -> tuple[float, Position]:
-    """-> how far it is from the root cause; where there is none, the first ones count."""
+    """Returns the distance from the root cause. Without a root cause, the first lines count as nearest."""
     at = choice.root.position if choice.root else None
     far = 0.0 if at is None else min(abs(place.lines_below(at)) for place in form.places)
     return far, form.first.position

@@ -1,6 +1,6 @@
 """The sentences that the engine itself adds to an answer, in English and Chinese.
 
-A `{slot}` is a fact of this run; what is in `[[…]]` is left out where one of its slots is unknown (answer/templates).
+A `{slot}` is a fact of this run. The part in `[[…]]` is left out if one of its slots has no value (answer/templates).
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from torchtriage.domain.entry import Text
 
 @dataclass(frozen=True)
 class GeneralStep:
-    """A step for failures that no case answers. `needs`: the fact that must be known. `run`: its command."""
+    """A step for failures without a matching case. `needs` is the fact that must be known, and `run` is the step's
+    command."""
 
     needs: str
     do: Text
     run: str | None = None
 
 
-# Where it was raised.
+# The place where the exception was raised.
 RAISED_AT = Text(
     "Raised at {where}[[ in DataLoader worker {worker}]][[: `{code}`]].",
     "出错位置：{where}[[（DataLoader worker {worker}）]][[，代码 `{code}`]]。",
@@ -63,7 +64,7 @@ THE_LINE = Text(
     "该行代码[[（DataLoader worker {worker}）]]：`{code}`。",
 )
 
-# What no case answers: the exception, and what the log leaves open.
+# Failures without a matching case: the exception, and what the log does not show.
 EXCEPTION = Text(
     "{exception}[[: {message}]].",
     "{exception}[[：{message}]]。",
@@ -77,7 +78,7 @@ VALUE_NOT_SHOWN = Text(
     "是传入的哪个值违反了这条规则，日志没有显示。",
 )
 
-# What the log told before, and other ranks tell.
+# What the log showed before the failure, and what other ranks show.
 MESSAGE_VALUES = Text(
     "In the message, {message_values}.",
     "消息中 {message_values}。",
@@ -117,7 +118,7 @@ LAST_STEPS_BY_RANK = Text(
     "最后的步数：{steps_by_rank}。",
 )
 
-# How far a failure reaches: what all ranks show is no fault of one host, GPU or part of the data.
+# How widespread a failure is. A failure on all ranks is not caused by one host, GPU or part of the data.
 RANKS_ALIKE = Text(
     "Ranks {ranks} failed in the same way.",
     "rank {ranks} 的失败相同。",
@@ -127,7 +128,7 @@ ALL_ALIKE = Text(
     "全部 rank 以同样的方式失败。",
 )
 
-# How far the run came.
+# The progress of the run.
 AT_STEP = Text(
     "The run was at step {step}[[ of {total_steps}]][[ in epoch {epoch_of_step}]][[, after {run_time}]].",
     "当时进行到[[第 {epoch_of_step} 个 epoch 的]]第 {step} 步[[（共 {total_steps} 步）]][[，已运行 {run_time}]]。",
@@ -157,7 +158,7 @@ AFTER_TRAINING = Text(
     "此前训练本身已经结束[[（第 {step} 步）]][[，最近的 checkpoint 是 {checkpoint}]]。",
 )
 
-# Of a traceback whose last lines the log does not hold.
+# A traceback whose last lines are missing from the log.
 TRACEBACK_CUT = Text(
     "The log ends inside this traceback, before the line that names the exception.",
     "日志在这段 traceback 中间结束，没有写出异常的那一行。",
@@ -187,7 +188,7 @@ READ_BELOW = Text(
     "查看或提交第 {last_line} 行之后的输出：异常就在接下来的几行。",
 )
 
-# The steps where no case knows any: the first whose fact is known is shown.
+# The steps if no case gives any. The first one whose fact is known is shown.
 AS_ADVISED = GeneralStep(
     "advice",
     Text(

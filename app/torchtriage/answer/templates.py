@@ -1,7 +1,8 @@
-"""Sentences and commands with slots: a template of a case and the values of this log in, what a reader gets out.
+"""Fills sentences and commands with the values of a log. Input: a case's template and values. Output: the text for a
+reader.
 
-`{path}` is a slot. What is in `[[…]]` goes where one of its slots is not filled; a slot outside these that is
-not filled withholds the whole text, so nobody ever reads an open one.
+`{path}` is a slot. A part in `[[…]]` is left out if one of its slots has no value. If any other slot has no value, the
+whole text is withheld, so that no reader sees an open slot.
 """
 
 from __future__ import annotations
@@ -17,48 +18,49 @@ _OPEN = lazy_regex(
     r"<[a-z][\w .-]*>|\b[A-Z]{2,}[_/][A-Z_]+\b(?!=)|\b(?:HOST|PORT|REPO|NODE|JOBID|RANK|PID|JOB)\b|/path/to|…"
 )
 _TWO_STOPS = lazy_regex(r"(\.\.\.|[!?]|(?<!\.)\.)\.(?!\S)")
-_STOP = lazy_regex(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)\.(?= )")  # the end of a sentence, and of no abbreviation
+# The end of a sentence, but not of an abbreviation.
+_STOP = lazy_regex(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)\.(?= )")
 LONGEST_VALUE = 160  # characters of a value in a sentence
-_LONGEST_WORD = 30  # characters of a word that is left out whole where it does not fit
-_ENOUGH = 60  # characters of its first sentences, so that they can stand for it
+_LONGEST_WORD = 30  # characters: a longer word that does not fit is cut, a shorter one is left out
+_ENOUGH = 60  # characters: if the first sentences have this length, the rest is left out
 
 
 def slots(template: str) -> frozenset[str]:
-    """-> the names of all slots of a template."""
+    """Returns the names of all slots in a template."""
     return frozenset(_SLOT.findall(template))
 
 
 def optional_removed(template: str) -> str:
-    """-> the template without what is in `[[…]]`."""
+    """Returns the template without the parts in `[[…]]`."""
     return _OPTIONAL.sub("", template)
 
 
 def shown_open(template: str) -> str:
-    """-> the sentence for any log: without what may be left out, unless no slot is left then, and an ellipsis for each
-    slot."""
+    """Returns the sentence for any log. Optional parts are left out, unless no slot would be left, and each slot
+    becomes an ellipsis."""
     short_form = optional_removed(template)
     shown = short_form if slots(short_form) else _OPTIONAL.sub(r"\1", template)
     return re.sub(r" +(?=[ .,;:)])", "", _SLOT.sub("…", shown)).strip()
 
 
 def filled(template: str, values: Mapping[str, str]) -> str | None:
-    """-> the sentence; None where a slot outside `[[…]]` has no value."""
+    """Returns the sentence, or None if a slot outside `[[…]]` has no value."""
     template = _OPTIONAL.sub(lambda part: part[1] if slots(part[1]) <= values.keys() else "", template)
     if not slots(template) <= values.keys():
         return None
     text = _SLOT.sub(lambda slot: short(values[slot[1]]), template)
-    text = _TWO_STOPS.sub(r"\1", text)  # the value's own, and the sentence's
+    text = _TWO_STOPS.sub(r"\1", text)  # one from the value, one from the sentence
     return re.sub(r" +(?=[ ,;:]|\.(?!\S))", "", text).strip()
 
 
 def is_open(text: str) -> bool:
-    """-> whether a text leaves something for the reader to put in: `<name>`, `HOST`, `/path/to`, `…`."""
+    """Returns whether a text contains something that the reader must replace: `<name>`, `HOST`, `/path/to`, `…`."""
     return _OPEN.search(text) is not None
 
 
 def short(value: str) -> str:
-    """-> a value as one line that fits into a sentence; a longer one up to its last whole sentence that does, else to a
-    whole word."""
+    """Returns a value as one line that fits into a sentence. A longer value is cut after its last whole sentence that
+    fits, or else after a whole word."""
     line = " ".join(value.split())
     if len(line) <= LONGEST_VALUE:
         return line

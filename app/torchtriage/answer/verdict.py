@@ -1,4 +1,5 @@
-"""Builds the parts of a verdict from the chosen finding and the others: root cause, cascades, candidates, attempts."""
+"""Builds the parts of a verdict from the chosen finding and the other findings: root cause, cascades, candidates and
+attempts."""
 
 from __future__ import annotations
 
@@ -32,11 +33,11 @@ _SIGNALLED = lazy_regex(r"\bSignal \d+ \(SIG\w+\) received by PID \d+")
 _REPEATED = lazy_regex(r"\s*what\(\):\s+(?:\[Rank \d+\] NCCL watchdog thread terminated with exception: )?(\S.{40,})$")
 _CLOCK = lazy_regex(r"\b(\d\d:\d\d:\d\d[.,]\d{3,9})\b")
 _BARE_TYPE = lazy_regex(r"(?:\[?rank ?\d+\]?:? *)?(?:[\w.]+: ?)+")
-_LONGEST_CASCADE = 300  # characters of its line
+_LONGEST_CASCADE = 300  # characters of a cascade's line
 
 
 def alike(finding: Finding, choice: Choice) -> list[Finding]:
-    """-> the finding, then the others of its attempt that show the same entry, in the log's order."""
+    """Returns the finding, then the other findings of its attempt with the same entry, in the order of the log."""
     if finding.entry is None:
         return [finding]
     same = (other for other in choice.live if other.entry == finding.entry and other.attempt == finding.attempt)
@@ -46,10 +47,10 @@ def alike(finding: Finding, choice: Choice) -> list[Finding]:
 def evidence(
     finding: Finding, choice: Choice, rank: int | None = None, waited: Line | None = None
 ) -> tuple[Evidence, ...]:
-    """-> the verbatim lines that show the finding, the one that names it first; a few other ranks' behind. Where ranks
-    timed out waiting, `waited` is the line on which the one that failed did so elsewhere.
+    """Returns the verbatim lines that show the finding. The line that names it comes first, and a few lines of other
+    ranks follow. If ranks timed out, `waited` is the line on which the failed rank waited elsewhere.
 
-    Of exit statuses only those of `rank`, the one that failed: the others' say nothing of it.
+    Of exit statuses, only those of `rank`, the rank that failed, are included.
     """
     lines: list[Line] = []
     exit_of_one = finding.event.where is Where.EXIT and rank is not None
@@ -60,7 +61,7 @@ def evidence(
         lines += [*(raised.lines if raised else ()), *(one.event.chain[-1].lines if one.event.chain else ())]
         lines += [line for event in (one.event, *one.samples) for line in event.lines[:3]]
     if finding.match is not None and finding.match.weak:
-        # That a process was ended says little; what the scheduler said about the job is beside it.
+        # The end of a process says little, so the scheduler's report on the job is added.
         lines += [other.event.line for other in choice.live if other.event.source is EventSource.SLURM]
     if waited is not None and finding.event.source in (EventSource.COLLECTIVE, EventSource.COLLECTIVE_MISMATCH):
         lines.insert(1, waited)
@@ -73,9 +74,9 @@ def evidence(
 
 
 def first_said(finding: Finding, choice: Choice) -> Line | None:
-    """-> the line at which the same was said first: by another rank earlier, as the clock before it tells; above what
-    C++ repeats of it as the process ends. Where the log was cut before the message, the innermost frame's. None where
-    the finding's own line is the first."""
+    """Returns the line that showed the same failure first: an earlier line of another rank, by the clock; or the line
+    above C++'s repetition of it at the end of the process. If the log was cut before the message, it is the innermost
+    frame's line. Returns None if the finding's own line is the first."""
     event = finding.event
     if event.source is EventSource.COLLECTIVE:
         clocks = [(found[1], line) for line in _lines_of(finding) if (found := _CLOCK.search(line.raw))]
@@ -95,8 +96,8 @@ def _lines_of(finding: Finding) -> Iterator[Line]:
 
 
 def telling_line(finding: Finding) -> Line | None:
-    """-> the line that says it best, of several by which the finding is known: in a message of many lines the one at
-    which the sign begins, in torchelastic's report the one that names the signal. None where the first is as good."""
+    """Returns the most informative of a finding's lines: in a message of many lines the one at which the sign begins,
+    in torchelastic's report the one that names the signal. Returns None if the first line is as good."""
     match = finding.match
     if finding.event.where is Where.EXIT:
         return next((line for line in finding.event.lines if _SIGNALLED.search(line.text)), None)
@@ -110,20 +111,20 @@ def telling_line(finding: Finding) -> Line | None:
 
 
 def _innermost_frame(raised: Raised) -> Line | None:
-    """-> the line of the innermost frame, where the log was cut behind the colon and holds no message."""
+    """Returns the line of the innermost frame, if the log was cut after the colon and has no message."""
     cut = not raised.message.strip() and raised.lines[0].text.rstrip().endswith(":")
     return next((line for line in raised.lines[1:] if 'File "' in line.text), None) if cut else None
 
 
 def line_of(sign: Sign, text: str, lines: Sequence[Line]) -> Line | None:
-    """-> of the lines that `text` was made of, the one at which the sign's match begins."""
+    """Returns the line at which the sign's match begins. `lines` are the lines that `text` was made from."""
     found = linear_regex(regex_of(sign)).search(text)
     begins = text[found.start() :].split("\n", 1)[0].strip() if found else ""
     return next((line for line in lines if begins and begins in line.text), lines[0] if lines else None)
 
 
 def with_telling(root: RootCause, line: Line, shown: Callable[[str], str]) -> RootCause:
-    """-> the root cause with this line before all other evidence."""
+    """Returns the root cause with this line before all other evidence."""
     first = next((one for one in root.evidence if (one.line, one.file) == (line.number, line.file)), None)
     first = first or Evidence(line.number, shown(line.raw), line.file)
     others = tuple(one for one in root.evidence if one is not first)
@@ -133,9 +134,9 @@ def with_telling(root: RootCause, line: Line, shown: Callable[[str], str]) -> Ro
 def root_cause(
     choice: Choice, reading: Reading, known: Mapping[str, str], shown: Callable[[str], str]
 ) -> tuple[RootCause, RankRule | None]:
-    """-> the chosen finding as the verdict's root cause, as the log tells it: what its entry says is put in later;
-    and the rule that gave its rank, where the finding does not name it itself.
-    `known` is captured where the log does not tell it; `shown` is what is done to the evidence, all lines at once."""
+    """Returns the chosen finding as the verdict's root cause, without the entry's text, which is added later. Also
+    returns the rule that decided its rank if the finding itself names none. `known` supplies captured values that the
+    log lacks. `shown` is applied to all lines of the evidence together."""
     finding = choice.root
     assert finding is not None
     match = finding.match
@@ -164,7 +165,7 @@ def root_cause(
 
 
 def _shown(evidence: tuple[Evidence, ...], shown: Callable[[str], str]) -> tuple[Evidence, ...]:
-    """-> the evidence with `shown` done to its lines together: a private key is in several."""
+    """Returns the evidence after `shown` was applied to its lines together, because a private key has several lines."""
     lines = shown("\n".join(line.text for line in evidence)).split("\n")
     if len(lines) != len(evidence):
         lines = [shown(line.text) for line in evidence]
@@ -172,7 +173,7 @@ def _shown(evidence: tuple[Evidence, ...], shown: Callable[[str], str]) -> tuple
 
 
 def candidates(choice: Choice, lang: Language) -> tuple[Candidate, ...]:
-    """-> the entries that were seen and lost, strongest first."""
+    """Returns the entries that matched but were not chosen, strongest first."""
     best: dict[str, Candidate] = {}
     chosen = choice.root.entry if choice.root else None
     seen = [(finding, 0.5) for finding in choice.live] + [(finding, 0.2) for finding in choice.survived]
@@ -185,8 +186,8 @@ def candidates(choice: Choice, lang: Language) -> tuple[Candidate, ...]:
 
 
 def cascades(choice: Choice, shown: Callable[[str], str]) -> tuple[Cascade, ...]:
-    """-> what else went wrong in the root's run, in the log's order, each with what it follows from. `shown` is what is
-    done to a line before it is cut: half a secret has no form by which it is known."""
+    """Returns what else went wrong in the root cause's run, in the order of the log, each with its cause. `shown` is
+    applied to a line before it is cut, because half a secret cannot be recognized."""
     told: dict[tuple[str | None, str], Cascade] = {}
     if choice.root is None:
         return ()
@@ -208,7 +209,7 @@ def cascades(choice: Choice, shown: Callable[[str], str]) -> tuple[Cascade, ...]
 
 
 def attempts(choice: Choice) -> tuple[Attempt, ...]:
-    """-> each attempt's own root cause."""
+    """Returns the root cause of each attempt."""
     return tuple(
         Attempt(number, root.entry, root.event.line.number, root.event.line.file)
         for number, root in choice.roots.items()
@@ -216,8 +217,8 @@ def attempts(choice: Choice) -> tuple[Attempt, ...]:
 
 
 def _captured(entry: Entry | None, findings: list[Finding]) -> dict[str, str]:
-    """-> what the entry's captures find in the texts that showed it, secrets taken out first: without the name before
-    it a value is not known for one."""
+    """Returns the values that the entry's captures find in the texts that matched. Secrets are removed first, because a
+    value is recognized as a secret by the name before it."""
     parts: list[str] = []
     for event in (finding.event for finding in findings):
         parts += [event.text, *(raised.text for raised in event.chain), *(line.text for line in event.lines)]

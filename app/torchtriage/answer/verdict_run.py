@@ -1,4 +1,4 @@
-"""What the log says about the run itself, seen from its root cause: phase, exit status, time, versions."""
+"""Builds the facts about the run itself, as seen from its root cause: phase, exit status, time and versions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.times import seconds_between
 from torchtriage.reading.slurm_nodelist import sorted_hosts
 
-_PHASE_FUNCTIONS = "phase-functions"  # the list of the vocabulary: phases by the frames of a traceback
-_RUNNING = ("train", "evaluate", "save", "teardown")  # behind which what sounds like a start is none of the run's
+_PHASE_FUNCTIONS = "phase-functions"  # the vocabulary's list: phases by frames of a traceback
+_RUNNING = ("train", "evaluate", "save", "teardown")  # after these phases, a line that sounds like a startup is not one
 _AT_LAUNCH = ("SyntaxError", "IndentationError", "ModuleNotFoundError", "ImportError")
-_AT_ONCE = 1.0  # seconds in which a launcher sees that a process has ended, to the second that its report tells
-# Sources of exit statuses, the surest first.
+_AT_ONCE = 1.0  # seconds in which a launcher notices the end of a process; its report gives whole seconds
+# Sources of exit statuses, most reliable first.
 _SOURCES = (
     EventSource.FIRST_FAILURE,
     EventSource.OTHER_FAILURE,
@@ -36,7 +36,7 @@ _SOURCES = (
 
 
 def run_facts(reading: Reading, choice: Choice) -> RunFacts:
-    """-> what the log says about the run; None for each fact that it does not."""
+    """Returns what the log says about the run. Unknown facts are None."""
     env = reading.environment
     hosts = dict(env.hosts)
     for finding in reading.findings:
@@ -71,9 +71,9 @@ def run_facts(reading: Reading, choice: Choice) -> RunFacts:
 
 
 def suspect_ranks(choice: Choice, reading: Reading, root: RootCause) -> tuple[int, ...]:
-    """-> the ranks that are held responsible: by dumps and stacks where they are the cause or agree with it, else the
-    one that failed, else the lost ones, else those for which the others waited in the log. Empty where that is not
-    known."""
+    """Returns the ranks that are held responsible. Dumps and stack traces decide if they are the cause or agree with
+    it. Otherwise it is the rank that failed, or else the lost ranks, or else those that the others waited for. The
+    result is empty if none is known."""
     hang, watched = reading.evidence.hang, reading.extractors.collectives.suspects(reading.environment.world_size)
     waited_for = hang.suspects if hang is not None else ()
     if waited_for and (root.rank is None or root.rank in waited_for):
@@ -86,14 +86,14 @@ def suspect_ranks(choice: Choice, reading: Reading, root: RootCause) -> tuple[in
 
 
 def _waits(choice: Choice, reading: Reading) -> tuple[RankState, ...]:
-    """-> where the ranks stand in a hang, where that is of the failure."""
+    """Returns the state of each rank in a hang, if the hang belongs to the failure."""
     hang = reading.evidence.hang
     return hang.states if hang is not None and choice.root is not None else ()
 
 
 def _lost_peers(choice: Choice, reading: Reading) -> tuple[int, ...]:
-    """-> the ranks that left no dump, where the others report that they lost a peer, and none of these waits; or the
-    only one, where ranks disagree and the dumps of the others do not."""
+    """Returns the ranks that left no dump, if the root cause is a lost peer, or if ranks disagree and only one of
+    several left no dump."""
     lost, root = reading.evidence.lost, choice.root
     odd = len(lost) == 1 < len(reading.evidence.dumped)
     told = root is not None and (root.has_role(Role.PEER_LOSS) or (odd and root.has_role(Role.RANKS_DISAGREE)))
@@ -101,7 +101,7 @@ def _lost_peers(choice: Choice, reading: Reading) -> tuple[int, ...]:
 
 
 def _checkpoints(choice: Choice, reading: Reading, failed_saving: bool) -> tuple[Checkpoint, ...]:
-    """-> the newest checkpoints that were written before the root cause."""
+    """Returns the newest checkpoints that were written before the root cause."""
     values = reading.environment.values.get(checkpoints.NAME, {}).values()
     told = list({value.line.position: (value.line, value.value) for value in values}.values())
     failed_at = choice.root.position if choice.root else None
@@ -110,16 +110,17 @@ def _checkpoints(choice: Choice, reading: Reading, failed_saving: bool) -> tuple
 
 
 def dated(time: str | None, reading: Reading) -> str | None:
-    """-> an ISO 8601 time; one without a year takes it from another time of the log, or is not told."""
+    """Returns an ISO 8601 time. If it has no year, another time in the log supplies it, or else the result is None."""
     told = reading.environment.span.dated(time)
     return None if told is None or told.startswith("--") else told
 
 
 def _phase(root: Finding, reading: Reading) -> str | None:
-    """-> what the run did when it failed: by the traceback, else by what the log showed last before it."""
+    """Returns what the run did when it failed, judged by the traceback, or else by the last phase that the log shows
+    before it."""
     raised, before = raised_of(root), reading.environment.phase_before(root.event)
     functions = _compiled(reading.matcher.patterns.vocabulary.patterns(_PHASE_FUNCTIONS))
-    # A worker's own traceback does not say what its parent was doing.
+    # A worker's own traceback does not show what its parent was doing.
     chain = (raised, *reversed([one for one in root.event.chain if one is not raised])) if raised else ()
     for frame in (frame for one in chain for frame in reversed(one.frames)):
         place = f"{frame.file}:{frame.function}"
@@ -128,7 +129,7 @@ def _phase(root: Finding, reading: Reading) -> str | None:
             return told
     if before not in (None, "launch"):
         return before
-    # An exception of the script shows that the launch was over, except one that kept it from starting.
+    # An exception in the script shows that the launch was over, unless it kept the script from starting.
     unstarted = (
         raised is None or raised.type.rpartition(".")[2] in _AT_LAUNCH or root.event.source is EventSource.LAUNCHER
     )
@@ -137,19 +138,20 @@ def _phase(root: Finding, reading: Reading) -> str | None:
 
 @cache
 def _compiled(patterns: tuple[VocabularyPattern, ...]) -> tuple[tuple[str | None, re.Pattern[str]], ...]:
-    """-> the names and regexes of a list, in their order."""
+    """Returns the names and regexes of a list, in order."""
     return tuple((pattern.name, lazy_regex(pattern.exact)) for pattern in patterns)
 
 
 def _exit_code(choice: Choice, reading: Reading) -> int | None:
-    """-> the status of the process that failed first: its own, else what lines tell."""
+    """Returns the exit status of the process that failed first: its own, or else the one that log lines show."""
     ended = exit_of(choice, reading)
     return ended.exit_code if ended else reading.environment.exit_code if choice.root else None
 
 
 def _failed_at(choice: Choice, reading: Reading) -> str | None:
-    """-> the time of the first failure, or the one at which its process ended. A process can hang after its last words:
-    where others spoke before it ended, the failure's time is that of the line above."""
+    """Returns the time of the first failure, or else the time at which its process ended. A process can hang after its
+    last output. So if the next line of the log is clearly older than that end, the time is that of the line above the
+    failure."""
     ended = exit_of(choice, reading)
     own = told_at(choice.root) if choice.root else None
     if own or ended is None:
@@ -160,13 +162,13 @@ def _failed_at(choice: Choice, reading: Reading) -> str | None:
 
 
 def told_at(finding: Finding) -> str | None:
-    """-> the time of a failure: of its line, else of the same rank's copy of it, as in its error.json."""
+    """Returns the time of a failure from its line, or else from the same rank's copy of it, such as its error.json."""
     place = finding.places.get(finding.event.rank) if finding.event.rank is not None else None
     return finding.event.time or (place.time if place else None)
 
 
 def exit_of(choice: Choice, reading: Reading) -> Event | None:
-    """-> how the process that failed first ended: its own exit status, else the one that was observed first."""
+    """Returns how the process that failed first ended: its own exit status, or else the first one that was observed."""
     root = choice.root
     if root is None or root.event.exit_code is not None:
         return root.event if root else None

@@ -1,4 +1,5 @@
-"""A version range of the knowledge base (`torch>=2.1`, `torch>=1.8,<2.1`) against the versions that a log shows."""
+"""Compares a version range of the knowledge base (`torch>=2.1`, `torch>=1.8,<2.1`) with the versions that a log
+shows."""
 
 from __future__ import annotations
 
@@ -10,14 +11,15 @@ _PART = lazy_regex(r"^([a-z][\w.-]*?)? *(>=|<=|==|<|>) *(\d+(?:\.\d+)*)$")
 _PLAIN = lazy_regex(r"^\d+(?:\.\d+)*")
 _LAST = (1 << 30,)
 
-Span = tuple[tuple[int, ...], tuple[int, ...]]  # from the first version to before the second
+Span = tuple[tuple[int, ...], tuple[int, ...]]  # from the first version (included) to the last (excluded)
 
 
 def shown(applies: str, versions: dict[str, str]) -> tuple[str | None, bool | None]:
-    """-> the version of the range's package as the log shows it, and whether the range covers it; None if unknown.
+    """Returns the version of the range's package as the log shows it, and whether the range covers it (None if
+    unknown).
 
-    `versions` holds versions (`2.6.0+cu124`) and ranges that were inferred (`>=2.3,<2.5`); of these it may be unknown
-    whether they are covered.
+    `versions` contains versions (`2.6.0+cu124`) and inferred ranges (`>=2.3,<2.5`). For an inferred range it can be
+    unknown whether it is covered.
     """
     wanted, package = _span(applies), _package(applies)
     version = versions.get(package or "")
@@ -38,7 +40,7 @@ def _package(applies: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _span(text: str) -> Span | None:
-    """-> the versions that all parts of a range leave; `==1.10` is 1.10 and all its patches."""
+    """Returns the versions that meet all parts of a range. `==1.10` means 1.10 and all its patch releases."""
     low: tuple[int, ...] = ()
     high: tuple[int, ...] = _LAST
     for part in text.split(","):
@@ -55,6 +57,6 @@ def _span(text: str) -> Span | None:
 
 
 def _bare(numbers: list[int]) -> tuple[int, ...]:
-    """-> the parts of a version without zeros at its end: 2.1.0 is 2.1."""
+    """Returns the parts of a version without trailing zeros: 2.1.0 becomes 2.1."""
     size = max((place for place, number in enumerate(numbers, 1) if number), default=0)
     return tuple(numbers[:size])
