@@ -1,3 +1,3 @@
-"""torchtriage: finds what failed first in a distributed training log, and says what to do about it."""
+"""torchtriage: finds what failed first in the log of a distributed training run, and says what to do about it."""
 
 __version__ = "0.2.0"

@@ -1,4 +1,4 @@
-"""The whole path of a log on one screen: a run and a knowledge base in, a verdict out."""
+"""The whole path of a log on one screen: from a run and a knowledge base to a verdict."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
 
 VERSION = "1"
 _NOTHING_KNOWN: Mapping[str, str] = MappingProxyType({})
-PROVISIONAL = "provisional"  # what is known of a run that has not ended
+PROVISIONAL = "provisional"  # the name in `known` that marks a run that has not ended
 _OF_JOB = frozenset(
     {JOB_STATUS, JOB_STATE, PROVISIONAL}
-)  # of what is known, what tells how the job ended and fills no command
+)  # the names in `known` that describe how the job ended; they fill no command
 
 
 class Engine:
-    """Patterns compiled once, then any number of runs; safe to use from several threads."""
+    """Compiles the patterns once and then triages any number of runs. It is safe to use from several threads."""
 
     def __init__(
         self,
@@ -65,9 +65,13 @@ class Engine:
         matcher: Matcher | None = None,
         inventory: Inventory | None = None,
     ) -> None:
-        """`cache` is a folder in which the compiled patterns are kept from one start to the next; `extractors` read
-        what went wrong, in their order. A `matcher` brings the patterns of `knowledge`, compiled already. `inventory`
-        tells which library's code prints a message that no case speaks of; without it the one that is shipped."""
+        """Compiles the patterns, or takes them from the cache.
+
+        `cache` is a folder in which the compiled patterns are kept between starts. `extractors` find what went wrong,
+        in this order. `matcher` contains the patterns of `knowledge`, already compiled. `inventory` maps messages to
+        the library code that prints them, for messages without a matching case. By default it is the inventory that the
+        package contains.
+        """
         self.knowledge = knowledge
         self._inventory = inventory or built_in()
         if cache:
@@ -83,23 +87,24 @@ class Engine:
         redacting: bool = True,
         trace: Trace | None = None,
     ) -> Verdict:
-        """-> what failed in `run` and what to do. `known`: what commands are filled with where the log does not tell it
-        (`{"job": "4711"}`), with which `exit_code` and `state` its job ended, and whether it has not (`provisional`).
-        `redacting`: known kinds of secrets
-        are taken out of all that the log says. `trace` collects what each step gave. Raises UnreadableLog where the log
-        is broken or no text."""
+        """Returns what failed in `run` and what to do. Raises UnreadableLog if the log is broken or is not text.
+
+        `known` contains values for commands that the log lacks (`{"job": "4711"}`), the `exit_code` and `state` with
+        which the job ended, and `provisional` if it has not ended. If `redacting` is true, known kinds of secrets are
+        removed from all text of the log. `trace` records the result of each step.
+        """
         began = time.perf_counter()
         steps = trace or _NoTrace()
         read = read_runs(run, self._patterns, self._matcher, trace)  # read → scan → windows → lines → events
         steps.did("events", *_sizes(read.readings))
-        *earlier, last = completed(read)  # what is tried where nothing says why it failed
+        *earlier, last = completed(read)  # adds last-resort events to runs whose failure nothing explains
         steps.did("fallbacks", *_sizes((*earlier, last)))
         reading = with_attempts(last.matched())
         steps.did("matches", *_entries(reading))
         choice = with_reports(choose(reading), reading)
         steps.did("cause", *_cause(choice))
         found = self._found(run, reading, choice, lang, known, redact if redacting else str, read.stats.bytes)
-        # Last, as lines are decoded on the way: what is in a file in base64 is plain here.
+        # This comes last, because lines are decoded on the way: text from a base64 file is readable here.
         found = replace(found, earlier_runs=tuple(map(_earlier_run, earlier)))
         verdict = self._explained(without_secrets(found) if redacting else found, lang)
         steps.did("verdict", verdict.outcome, [verdict.signature or ""])
@@ -107,11 +112,12 @@ class Engine:
         return replace(verdict, stats=stats)
 
     def why(self, run: Run, entry: str) -> Why:
-        """-> why the entry with this id did or did not match `run`, which must be one that can be read twice.
+        """Returns why the entry with this id matched `run` or not. It must be possible to read `run` twice.
 
-        Raises UnreadableLog, and KeyError where there is no such entry.
+        Raises UnreadableLog, and KeyError if there is no such entry.
         """
-        from torchtriage.answer.explain_match import why  # seldom asked for, and its classes take a while to make
+        # Imported here, because it is rarely needed and slow to import.
+        from torchtriage.answer.explain_match import why
 
         return why(self._patterns, self._matcher, run, self.knowledge.entries[entry])
 
@@ -125,8 +131,8 @@ class Engine:
         shown: Callable[[str], str],
         size: int,
     ) -> Verdict:
-        """-> the verdict as the log tells it, without what the knowledge base says about it. `size`: bytes of the log;
-        in a long one, lines of progress go by unread, so that no rank's last one is known."""
+        """Returns the verdict from the log alone, without the entry's text. `size` is the size of the log in bytes. In
+        a long log, lines of progress are skipped, so no rank's last line of progress is known."""
         filling = {name: value for name, value in known.items() if name not in _OF_JOB}
         root, rank_rule = root_cause(choice, reading, filling, shown) if choice.root else (None, None)
         placed, came = host_ranks(reading), last_progress(reading) if size <= HEAD else ()
@@ -168,8 +174,8 @@ class Engine:
         )
 
     def _answer(self, failure: Failure) -> tuple[RootCause, tuple[Fact, ...], Answer, Printed | None]:
-        """-> the root cause, with the line first that shows the case that speaks; what the log says about it; which
-        case says it, not yet in words; and where none knows the message, the library's that it is."""
+        """Returns the root cause, with the line first that shows the case; the facts that the log gives; the answer
+        with its case, but not yet its text; and the library's message, if no case knows the message."""
         facts = failure_facts(failure)
         speaking = speaking_case(failure, facts)
         general = speaking is None or is_general(speaking.case)
@@ -179,12 +185,12 @@ class Engine:
         answered = speaking is not None and (knows_message(speaking.case) or knows_place(speaking.case))
         form = None if answered else speaking_form(self.knowledge.all_forms(), at, facts)
         facts = (*facts, *library_message(failure, printed)) if printed else facts
-        taken_by = (speaking, form)  # what the form took counts, where both use a name
+        taken_by = (speaking, form)  # if both use a name, the form's value counts
         own = tuple({fact.name: fact for one in taken_by if one for fact in one.facts}.values())
         names = {fact.name for fact in own}
         facts = (*own, *(fact for fact in facts if fact.name not in names))
         known, taken = ({fact.name: fact.text for fact in some} for some in (facts, own))
-        values = known | failure.root.captured | taken  # the nearer to the failure, the more it counts
+        values = known | failure.root.captured | taken  # a value that is closer to the failure takes precedence
         values |= dict.fromkeys(speaking.of_log if speaking else (), "")
         root = with_telling(failure.root, speaking.line, failure.shown) if speaking and speaking.line else failure.root
         for_steps = {name for table in FOR_STEPS for name, _ in self.knowledge.vocabulary.lists[table].facts}
@@ -195,7 +201,7 @@ class Engine:
         return root, facts, answer, printed
 
     def _explained(self, verdict: Verdict, lang: Language) -> Verdict:
-        """-> the verdict with what the knowledge base says about its root cause."""
+        """Returns the verdict with the knowledge base's text about its root cause."""
         root = verdict.root_cause
         if root is None:
             told = verdict.answer and inconclusive.in_language(verdict.answer, lang)
@@ -215,8 +221,8 @@ class Engine:
 
 
 def _hosts_at_fault(root: RootCause, answer: Answer | None) -> list[str]:
-    """-> the host that the failure's own words name (`{node}` of the case), else the one on which it happened: a host
-    that reports another one's failure is not to be left out, and neither is one that another line names."""
+    """Returns the host that the failure's own words name (`{node}` of the case), or else the host on which it happened.
+    A host that reports another host's failure must not be excluded, nor a host that another line names."""
     named = answer.values.get("node", "") if answer is not None else ""
     own = host_name(named) is not None and named in root.words
     return [named] if own else [root.host] if root.host else []
@@ -232,21 +238,21 @@ def _earlier_run(reading: Reading) -> EarlierRun:
 
 
 def _outcome(entry: str | None, ended: Ending | None) -> str:
-    """-> the outcome of a run with this entry, or with this ending where nothing failed."""
+    """Returns the outcome of a run with this entry, or with this ending if nothing failed."""
     if ended is not None:
         return "healthy" if ended.good else "inconclusive"
     return "explained" if entry else "unexplained"
 
 
 class _NoTrace:
-    """Where nobody wants a trace."""
+    """A trace that records nothing, for callers that want none."""
 
     def did(self, name: str, gave: str, samples: Iterable[str] = ()) -> None:
         """Does nothing."""
 
 
 def _sizes(readings: Sequence[Reading]) -> tuple[str, Iterator[str]]:
-    """-> how many runs and findings there are, and what the first findings say."""
+    """Returns the number of runs and findings, and the texts of the first findings."""
     findings = [finding for reading in readings for finding in reading.findings]
     samples = (f"{each.event.source}: {each.event.text[:SAMPLE]}" for each in findings)
     return f"{len(findings)} findings in {len(readings)} runs", samples

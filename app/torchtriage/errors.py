@@ -20,7 +20,7 @@ from typing import Any
 
 
 class TriageError(Exception):
-    """Base of all. `code` is for programs, the message for people, `detail` for both."""
+    """The base class of all these errors. `code` is for programs, the message for people, and `detail` for both."""
 
     status = 500
     code = "internal_error"
@@ -43,7 +43,7 @@ class MissingExtra(SettingError):
 
 
 class KnowledgeError(TriageError):
-    """`problems` holds one sentence a problem, each beginning with file:line."""
+    """One or more entries are wrong. `problems` has one sentence per problem, each beginning with file:line."""
 
     code = "bad_knowledge"
 
@@ -78,19 +78,19 @@ class NotTriaged(TriageError):
 
 
 class DamagedLog(TriageError):
-    """The stored bytes of a log are not those that were stored; the same log sent again puts them right."""
+    """The stored bytes of a log differ from those that were received. Sending the same log again repairs it."""
 
     code = "damaged_log"
 
 
 class DamagedJson(TriageError):
-    """Something that is stored as JSON, such as a verdict, is in the form of no version; the message names the part."""
+    """Stored JSON, such as a verdict, matches no known version of its format. The message names the part."""
 
     code = "damaged_json"
 
 
 class StorageUnavailable(TriageError):
-    """The database or the disk can't be used now; nothing was kept, and the same request can work later."""
+    """The database or the disk is not available now. Nothing was stored, and the same request can succeed later."""
 
     status = 503
     code = "storage_unavailable"

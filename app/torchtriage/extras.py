@@ -1,7 +1,7 @@
-"""Optional libraries: the name of an extra in, an error that says how to install it out where a library is missing.
+"""Checks for optional libraries, and raises an error that says how to install them.
 
-`pip install torchtriage` brings the engine and the command line; each extra brings what one more purpose needs. Modules
-import an optional library as usual; anyone who is about to import such a module asks `require` first.
+`pip install torchtriage` installs the engine and the command line. Each extra installs what one more purpose needs. A
+module imports an optional library as usual. Code that imports a module of this kind calls `require` first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _SERVER = (
     "alembic", "fastapi", "httpcore2", "httptools", "httpx2", "jinja2", "limits", "markdown_it",
     "prometheus_client", "python_multipart", "sqlalchemy", "structlog", "uvicorn",
 )  # fmt: skip
-# The import names of what each extra installs; tests hold them against pyproject.toml.
+# The import names of what each extra installs. Tests compare them with pyproject.toml.
 LIBRARIES = {
     "server": _SERVER,
     "postgres": ("procrastinate", "psycopg"),
@@ -31,16 +31,17 @@ LIBRARIES = {
 
 
 def require(extra: str, subject: str) -> None:
-    """`subject` is what needs the extra, as it is in the message. Raises MissingExtra."""
+    """Raises MissingExtra if a library of the extra is missing. `subject` is the feature that needs it, as the message
+    names it."""
     if not is_installed(extra):
         raise MissingExtra(f"{subject} needs the extra `{extra}`: pip install 'torchtriage[{extra}]'")
 
 
 def is_installed(extra: str) -> bool:
-    """-> whether every library of the extra can be imported. Imports none."""
+    """Returns whether every library of the extra can be imported. It imports none of them."""
     return all(map(_is_there, LIBRARIES[extra]))
 
 
 def _is_there(name: str) -> bool:
-    package = name.partition(".")[0]  # without it, `find_spec` raises
+    package = name.partition(".")[0]  # `find_spec` raises an error for a submodule of a missing package
     return find_spec(package) is not None and find_spec(name) is not None

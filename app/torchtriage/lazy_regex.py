@@ -1,4 +1,5 @@
-"""Regular expressions that are compiled when they are first used: a log needs a quarter of the hundreds there are."""
+"""Regular expressions that are compiled at their first use. There are hundreds, and one log needs only about a
+quarter."""
 
 from __future__ import annotations
 
@@ -10,17 +11,19 @@ _USED = ("search", "match", "fullmatch", "sub", "subn", "split", "findall", "fin
 
 
 def lazy_regex(pattern: AnyStr | Callable[[], AnyStr], flags: int = 0) -> re.Pattern[AnyStr]:
-    """-> what `re.compile` gives, compiled at its first use; that raises re.error where the pattern is not valid.
+    """Returns an object with the methods of `re.compile`'s result. It compiles the pattern at its first use, and raises
+    re.error then if the pattern is not valid.
 
-    A pattern that is made of something else first, such as a file's words, is handed in as a function that makes it.
+    If the pattern must first be built, for example from the words in a file, pass a function that returns it.
 
-    It has a pattern's methods, but cannot be handed to functions of `re` in a pattern's place.
+    The object cannot be passed to functions of `re` in place of a pattern.
     """
     return cast(re.Pattern[AnyStr], _LazyRegex(pattern, flags))
 
 
 class _LazyRegex:
-    """After the first use the compiled pattern's methods are its own attributes, so a call costs what it did."""
+    """After the first use, the compiled pattern's methods are attributes of this object, so that a call has no extra
+    cost."""
 
     def __init__(self, pattern: Any, flags: int) -> None:
         self._asked = pattern, flags

@@ -1,4 +1,4 @@
-"""The regexes of entries as RE2 compiles them, each once: hundreds are asked for again with every log."""
+"""Compiles the regexes of entries with RE2 and caches them, because each log needs the same hundreds of regexes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import re2
 
 @lru_cache(maxsize=16384)
 def linear_regex(pattern: str) -> re2._Regexp:
-    """-> the regex, whose `^` and `$` are those of each line. Raises re2.error where RE2 rejects it."""
+    """Returns the compiled regex. Its `^` and `$` match at each line. Raises re2.error if RE2 rejects it."""
     return re2.compile(f"(?m){pattern}")
 
 
 def found_in(patterns: tuple[str, ...], text: str) -> frozenset[str]:
-    """-> those of the patterns that are found in a text, which is read once, however many they are. Raises re2.error
-    where RE2 rejects one."""
+    """Returns which of the patterns match somewhere in a text. The text is read only once, whatever the number of
+    patterns. Raises re2.error if RE2 rejects a pattern."""
     return frozenset(patterns[index] for index in _set_of(patterns).Match(text) or ())
 
 

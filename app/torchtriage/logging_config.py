@@ -1,6 +1,6 @@
-"""How the service speaks about itself: one line a message, to standard error, as text or as JSON.
+"""Configures the service's own log messages: one line per message, to standard error, as text or as JSON.
 
-What is bound to the context (the request's id) is in every line that is written within it.
+Values bound to the context, such as the request's id, are in every message that is written in that context.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from torchtriage.lazy_regex import lazy_regex
 
 _CONTROLS = lazy_regex("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_ITS_OWN = ("timestamp", "level", "logger")  # written by us: nothing of a caller's is in them
-_COLOURED = "color_message"  # uvicorn says the same twice
-_QUIET = "alembic"  # what it says is told by our own messages already
+_ITS_OWN = ("timestamp", "level", "logger")  # the service sets these: they contain no text from a caller
+_COLOURED = "color_message"  # uvicorn repeats the message in this key
+_QUIET = "alembic"  # our own messages already report what it logs
 
 
 def configure(level: str = "info", form: str = "text", clean: Callable[[str], str] = str) -> None:
-    """Sends all messages from `level` on to standard error. `form` is text or json; `clean` takes secrets out."""
+    """Sends all messages from `level` upward to standard error. `form` is text or json. `clean` removes secrets from a
+    text."""
 
     def cleaned(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
         return {
@@ -54,7 +55,7 @@ def configure(level: str = "info", form: str = "text", clean: Callable[[str], st
 
 
 def _text(_: WrappedLogger, __: str, event: EventDict) -> str:
-    """-> one line for people: what a caller sent can't begin another; a traceback follows on lines of its own."""
+    """Returns one line for people. Text from a caller cannot start a new line. A traceback follows on its own lines."""
     trace = event.pop("exception", None)
     parts = [event.pop("timestamp"), event.pop("level").upper(), f"{event.pop('logger')}:", event.pop("event")]
     line = " ".join([*map(str, parts), *(f"{name}={value}" for name, value in event.items())])

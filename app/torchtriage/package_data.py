@@ -1,6 +1,6 @@
-"""Folders that the package brings along: a name in, the folder's path out.
+"""Finds the data folders that belong to the package.
 
-In a wheel they lie inside the package; in a checkout they are top-level folders, where contributors look for them.
+In a wheel they are inside the package. In a checkout they are top-level folders, where contributors look for them.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-# As importlib.resources says, which a start of the command line would wait 5 ms for.
+# importlib.resources gives the same folder, but its import would add 5 ms to the start of the command line.
 _PACKAGE = Path(__file__).resolve().parent
 
 
 def data_folder(name: Literal["docs", "knowledge_base", "migrations"]) -> Path:
-    """-> the folder. The package must be unpacked on a disk, as pip does it."""
+    """Returns the folder's path. The package must be unpacked on disk, as pip does it."""
     packaged = _PACKAGE / name
     return packaged if packaged.is_dir() else _PACKAGE.parents[1] / name

@@ -1,1 +1,1 @@
-"""The brief: what a person or a language model needs in order to judge a log, in a number of tokens."""
+"""The brief: what a person or a language model needs to judge a log, within a given number of tokens."""

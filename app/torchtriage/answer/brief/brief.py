@@ -1,7 +1,7 @@
-"""What anybody, person or language model, needs in order to judge a log that is too big to read, in few tokens.
+"""Writes what a person or a language model needs to judge a log that is too long to read, in a small number of tokens.
 
-A verdict and the lines that it points at in, Markdown without secrets out. What is worth most is kept; what does not
-fit goes by whole lines, and the text says how many.
+The input is a verdict and the log lines that it refers to. The output is Markdown without secrets. The most useful
+lines are kept. What does not fit is left out in whole lines, and the text says how many.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from torchtriage.reading.redaction.encoded_secrets import redact_encoded
 from torchtriage.reading.reread_lines import SeenAgain, Span, Wanted, joined
 
 _ABOVE, _BELOW = 14, 8  # lines around the first evidence
-_BESIDE = 3  # lines around the others
-_MARGIN = 70  # lines above a span that are read too: a private key is known by its first line
-_MARKS = 40  # of ranks, whose lines are read
-_TELLING_RANKS = 8  # that failed first, are missing or silent, whose own files are read
+_BESIDE = 3  # lines around the other evidence
+_MARGIN = 70  # lines above a span that are also read: a private key is recognized by its first line
+_MARKS = 40  # rank marks whose lines are read
+_TELLING_RANKS = 8  # ranks that failed first, are missing or printed nothing, whose own files are read
 _EVIDENCE, _NEIGHBOUR, _TEXT = 700, 200, 240  # characters of a line
-_CLOCKS = 3  # hosts whose clocks are told of
+_CLOCKS = 3  # hosts whose clock errors are mentioned
 _ITEMS = 8  # hosts, versions and so on in one line
 _REASONS = 4
-_ALIKE = 80  # characters by which a line of the file is known for the evidence
-_CARETS = lazy_regex(r"[\^~]{4,}$")  # below the code of a frame
+_ALIKE = 80  # characters that are compared to recognize a line of the file as the evidence
+_CARETS = lazy_regex(r"[\^~]{4,}$")  # the line below the code of a frame
 _SHOWN = "exception message where code file line_number function script rank local_rank host step phase failed_ranks"
 _IN_EVIDENCE = frozenset(_SHOWN.split())
-_OF_RUN = lazy_regex(r"launcher|world_size|phase|step|exit_code|\w+_version")  # which have their own section
+_OF_RUN = lazy_regex(r"launcher|world_size|phase|step|exit_code|\w+_version")  # facts that have their own section
 Lines = Mapping[tuple[str | None, int], str]
 Words = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """`text` is what is read; `lines` are those of the log that it rests on, by file and number, without secrets."""
+    """The text of a brief, and the log lines that it is based on, by file and line number, without secrets."""
 
     text: str
     lines: Lines
 
 
 def wanted_lines(verdict: Verdict) -> Wanted:
-    """-> the lines of the log that a brief of this verdict is made of."""
+    """Returns which lines of the log a brief of this verdict needs."""
     root = verdict.root_cause
     spans = [_around(line, number) for number, line in enumerate(root.evidence)] if root else []
     places = [(mark.line, mark.file) for mark in verdict.timeline[:_MARKS]]
@@ -63,7 +63,8 @@ def wanted_lines(verdict: Verdict) -> Wanted:
 
 
 def brief(verdict: Verdict, seen: SeenAgain, lang: Language = "en", tokens: int = TOKENS) -> Brief:
-    """-> the brief, of at most so many tokens by `token_count`. `seen`: the wanted lines, as far as they are there."""
+    """Returns the brief, with at most `tokens` tokens as `token_count` counts them. `seen` contains those of the wanted
+    lines that were found."""
     words, seen = WORDS[lang], replace(seen, tails={file: _clean_tail(tail) for file, tail in seen.tails.items()})
     lines = _lines(verdict, seen)
     title = f"# {words['title']}{words['colon']}{plain(verdict.source, 200)}"
@@ -79,7 +80,7 @@ def brief(verdict: Verdict, seen: SeenAgain, lang: Language = "en", tokens: int 
     )
     room = tokens
     while token_count(text := redact_encoded(fitted(sections, room, words["left_out"]))) > tokens:
-        room -= 50  # a mark of a redaction can be longer than the secret
+        room -= 50  # a redaction mark can be longer than the secret that it replaces
     return Brief(text, lines)
 
 
@@ -89,8 +90,8 @@ def _around(line: Evidence, number: int) -> Span:
 
 
 def _lines(verdict: Verdict, seen: SeenAgain) -> dict[tuple[str | None, int], str]:
-    """-> the lines without secrets. Where the log was decoded from something else, the file's lines are none of its
-    own: then only the evidence is known."""
+    """Returns the lines without secrets. If the log was decoded from another format, the file's lines are not the log's
+    lines, so only the evidence is returned."""
     root = verdict.root_cause
     evidence = {(line.file, line.line): line.text for line in reversed(root.evidence)} if root else {}
     found: dict[tuple[str | None, int], str] = {}
@@ -110,7 +111,7 @@ def _lines(verdict: Verdict, seen: SeenAgain) -> dict[tuple[str | None, int], st
 
 
 def _clean_tail(tail: list[Line]) -> list[Line]:
-    """-> the lines without secrets."""
+    """Returns the lines without secrets."""
     raw = redact_encoded("\n".join(line.raw for line in tail)).split("\n")
     if len(raw) != len(tail):
         raw = [redact_encoded(line.raw) for line in tail]
@@ -118,7 +119,7 @@ def _clean_tail(tail: list[Line]) -> list[Line]:
 
 
 def _evidence(root: RootCause, lines: Lines) -> Iterator[QuotedLine]:
-    """Yields the lines that show the failure, with those around them, in the log's order."""
+    """Yields the lines that show the failure and the lines around them, in the order of the log."""
     places: dict[tuple[str | None, int], float] = {}
     for at, line in enumerate(root.evidence):
         above, below = (_ABOVE, _BELOW) if at == 0 else (_BESIDE, _BESIDE)
@@ -199,7 +200,7 @@ def _run(verdict: Verdict, words: Words) -> Iterator[str]:
 
 
 def _clock(offset: ClockOffset, words: Words) -> str:
-    """-> the sentence of a host's clock that is wrong."""
+    """Returns a sentence about a host whose clock is wrong."""
     said = words["clock_ahead" if offset.seconds > 0 else "clock_behind"]
     return said.format(
         host=offset.host, seconds=f"{abs(offset.seconds):.1f}", reference=offset.reference, count=offset.events
@@ -207,13 +208,13 @@ def _clock(offset: ClockOffset, words: Words) -> str:
 
 
 def _some(names: tuple[str, ...] | list[str], words: Words) -> str:
-    """-> the first of many names, and how many more there are."""
+    """Returns the first of many names, and how many more there are."""
     shown = ", ".join(plain(name, 100) for name in names[:_ITEMS])
     return shown + (f" {words['more'].format(count=len(names) - _ITEMS)}" if len(names) > _ITEMS else "")
 
 
 def _facts(verdict: Verdict) -> list[Fact]:
-    """-> the facts, those first that the answer says, those last that the evidence shows."""
+    """Returns the facts. Those in the answer come first, and those that the evidence shows come last."""
     said = verdict.answer.facts if verdict.answer else ()
     facts = dict.fromkeys((*said, *verdict.facts))
     told = [fact for fact in facts if fact.line is not None or not _OF_RUN.fullmatch(fact.name)]

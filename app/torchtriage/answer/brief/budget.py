@@ -1,4 +1,4 @@
-"""Fits sections of text into a number of tokens: sections in, the text that fits out; it says what it leaves out."""
+"""Fits sections of text into a number of tokens. The result says what was left out."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from torchtriage.answer.brief.token_count import token_count
 
-MOST_LINES = 200  # of a section that are looked at
+MOST_LINES = 200  # lines of a section that are considered
 _FENCE = "```"
-_CLOSING = 60  # tokens of a line that names the sections that did not fit
-_MARKER = 16  # tokens of a line that says how many were left out
+_CLOSING = 60  # tokens of the line that names the sections that did not fit
+_MARKER = 16  # tokens of the line that says how many lines were left out
 
 
 class QuotedLine(NamedTuple):
-    """A line of the log. `telling`: it shows the failure. The lower `place`, the sooner it is kept."""
+    """A line of the log. `telling` means that it shows the failure. Lines with a lower `place` are kept first."""
 
     file: str | None
     number: int
@@ -26,8 +26,8 @@ class QuotedLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading with lines of text, of which the first are worth most, or with lines of the log in their order. `share`
-    of the tokens is its own; what others do not need comes on top."""
+    """A heading with lines of text, most useful first, or with lines of the log in their order. `share` is its reserved
+    part of the tokens. Tokens that other sections do not need are added."""
 
     title: str
     items: Sequence[str] = ()
@@ -36,7 +36,7 @@ class Section:
 
     @property
     def size(self) -> int:
-        """How many lines it has."""
+        """The number of lines in the section."""
         return len(self.quoted or self.items)
 
     @property
@@ -45,14 +45,14 @@ class Section:
 
 
 def fitted(sections: Sequence[Section], tokens: int, left_out: str) -> str:
-    """-> the sections in their order, together of at most so many tokens. `left_out` is the sentence that says how many
-    lines are."""
+    """Returns the sections in order, with at most `tokens` tokens in total. `left_out` is the sentence that says how
+    many lines were left out."""
     needs = [_cost(_whole(section, left_out)) for section in sections]
     tokens -= _CLOSING if sum(needs) > tokens else 0
     given = [min(need, int(section.share * tokens)) for need, section in zip(needs, sections, strict=True)]
     for at, section in enumerate(sections):
         if not _cut(section, given[at], left_out):
-            given[at] = 0  # what can't hold its first line leaves its share to the others
+            given[at] = 0  # a section whose first line does not fit gives its share to the others
     left = tokens - sum(given)
     parts: list[list[str]] = []
     for section, need, own in zip(sections, needs, given, strict=True):
@@ -67,13 +67,13 @@ def fitted(sections: Sequence[Section], tokens: int, left_out: str) -> str:
 
 
 def _cost(lines: Iterable[str]) -> int:
-    """-> the tokens of the lines, their line ends, and a blank line below."""
+    """Returns the tokens of the lines, their line ends and a blank line below them."""
     costs = [token_count(line) + 1 for line in lines]
     return sum(costs) + 1 if costs else 0
 
 
 def _cut(section: Section, tokens: int, left_out: str) -> list[str]:
-    """-> the lines of a section that fit; none where not even the first does."""
+    """Returns the lines of a section that fit. The result is empty if the first line does not fit."""
     whole = _whole(section, left_out)
     if _cost(whole) <= tokens:
         return whole
@@ -115,7 +115,7 @@ def _shown(section: Section, lines: Sequence[QuotedLine], left_out: str) -> list
 
 
 def _numbered(lines: Sequence[QuotedLine], width: int, left_out: str) -> Iterator[str]:
-    """Yields the lines with their numbers, which keep a fence within them from ending the quote."""
+    """Yields the lines with their numbers. A number at the start keeps a code fence in a line from ending the quote."""
     file, number = None, 0
     for line in lines:
         if line.file != file:

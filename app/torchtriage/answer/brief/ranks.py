@@ -1,4 +1,5 @@
-"""What a brief says about ranks: how each group of them failed first, and what single ones wrote last before that."""
+"""The parts of a brief about ranks: how each group of ranks failed first, and what single ranks wrote last before
+that."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.reread_lines import SeenAgain
 
 _TEXT = 220  # characters of a line
-_LAST = 6  # lines of a log whose lines tell no ranks
-_MOST_RANKS = 512  # whose last words are looked for
+_LAST = 6  # lines that are shown if the log's lines name no ranks
+_MOST_RANKS = 512  # ranks whose last lines are searched
 _TELLING = ("first", "missing", "silent")
 _ORDER = (*_TELLING, "failed", "ended", "waited", "stopped")
 _OF_FAILURE = lazy_regex(r"\s|Traceback |File \"|[\w.]*(?:Error|Exception|Interrupt|Exit)\b|\[[EF]\d{4} |[EF]\d{4} ")
@@ -26,7 +27,8 @@ _WHOLE = lazy_regex(r"\d+")
 def first_failures(
     verdict: Verdict, lines: Mapping[tuple[str | None, int], str], words: Mapping[str, str]
 ) -> list[str]:
-    """-> a line for each group of ranks with the same failure, with the log's line unless that is evidence."""
+    """Returns one line for each group of ranks with the same failure. It includes the log line unless that is part of
+    the evidence."""
     groups: dict[tuple[str, str | None], RankMark] = {}
     for mark in verdict.timeline:
         known = groups.setdefault((mark.kind, mark.entry), mark)
@@ -39,8 +41,8 @@ def first_failures(
 
 
 def last_words(verdict: Verdict, seen: SeenAgain, words: Mapping[str, str]) -> list[str]:
-    """-> what ranks wrote last before they failed, those first that tell most; where lines tell no ranks, the last
-    lines of the log."""
+    """Returns what ranks wrote last before they failed, most informative first. If the log's lines name no ranks, the
+    result is the last lines of the log."""
     spoke: dict[int, list[Line]] = {}
     for written in (line for tail in seen.tails.values() for line in tail):
         if written.rank is not None and written.text.strip():
@@ -52,7 +54,7 @@ def last_words(verdict: Verdict, seen: SeenAgain, words: Mapping[str, str]) -> l
     for rank, mark in islice(((rank, each) for each in marks for rank in each.ranks), _MOST_RANKS):
         line = _before_failure(spoke.get(rank, []), mark)
         if line is None and (rank in spoke or mark.kind not in _TELLING):
-            continue  # it wrote only the failure there, or nothing, which says nothing
+            continue  # the rank wrote only the failure there, or nothing
         groups.setdefault("" if line is None else _form(line.text), (set(), line))[0].add(rank)
     count = max(map(len, seen.tails.values()))
     return [_said(ranks, line, count, words) for ranks, line in groups.values()]
@@ -68,13 +70,13 @@ def _failure(mark: RankMark, text: str, words: Mapping[str, str]) -> str:
 
 
 def _before_failure(lines: list[Line], mark: RankMark) -> Line | None:
-    """-> the last of a rank's lines that is none of its failure."""
+    """Returns the rank's last line before its failure."""
     own = [line for line in lines if not (len(mark.ranks) == 1 and _is_below(line, mark))]
     return next((line for line in reversed(own) if not _OF_FAILURE.match(line.text)), None)
 
 
 def _form(text: str) -> str:
-    """-> what lines of ranks that are equally far have in common: all but the numbers behind the first whole one."""
+    """Returns the text that ranks with equal progress have in common: only the first whole number is kept."""
     text = _INEXACT.sub("", text)
     step = _WHOLE.search(text)
     return text if step is None else text[: step.end()] + _WHOLE.sub("", text[step.end() :])

@@ -1,7 +1,7 @@
-"""Counts the tokens of a text for a language model, without its tokenizer: a text in, a number that is not too low out.
+"""Estimates how many tokens a language model needs for a text, without its tokenizer. The estimate is never too low.
 
-Byte-pair tokenizers differ, so each kind of character counts as what the least thrifty one in use needs; docs/brief.md
-has the rule and what it was measured against.
+Byte-pair tokenizers differ, so each kind of character is counted at the rate of the least efficient common tokenizer.
+docs/brief.md describes the rule and the measurements.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import re
 
 from torchtriage.lazy_regex import lazy_regex
 
-TOKENS = 2000  # of a brief
-FEWEST, MOST = 300, 100_000  # that can be asked for
-_LOWER, _UPPER = 3, 2  # letters of a token
+TOKENS = 2000  # the default size of a brief
+FEWEST, MOST = 300, 100_000  # the limits of what a caller can request
+_LOWER, _UPPER = 3, 2  # letters per token
 _BLANKS = 8
-_IDEOGRAPHS = 4, 3  # as many tokens for as many of them
-# A word with a digit in it, a hump of CamelCase, a word in capitals, blanks except the one before a letter, a sign.
+_IDEOGRAPHS = 4, 3  # this many tokens for this many ideographs
+# A word with a digit, a part of a CamelCase word, a word in capitals, blanks except the one before a letter, or a sign.
 _PARTS = lazy_regex(r"[A-Za-z]*\d[A-Za-z\d]*|[A-Z]?[a-z]+|[A-Z]+| +(?![A-Za-z])|[^\sA-Za-z\d]|[^\S ]", re.ASCII)
 
 
 def token_count(text: str) -> int:
-    """-> how many tokens the text takes at most. Two texts with a line end between them take no
-    more than the sum of the three."""
+    """Returns an upper limit of the tokens in the text. Joining two texts with a line end never needs more tokens than
+    the sum of the three parts."""
     count = ideographs = 0
     for part in _PARTS.findall(text):
         if part.isascii():

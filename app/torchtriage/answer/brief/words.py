@@ -1,4 +1,4 @@
-"""The words of a brief in each language."""
+"""The fixed words of a brief in each language."""
 
 from __future__ import annotations
 
