@@ -2,16 +2,16 @@
 
 TriageError                 status 500, internal_error
 ├── SettingError            a setting is missing or wrong; stops the start
-│   └── MissingExtra        an optional library is not installed; says which extra brings it
-├── KnowledgeError          an entry of the knowledge base is wrong; carries all problems with file:line
-├── BadInput                400, the caller's
-│   ├── UnreadableLog       422, the bytes are no log: broken archive, binary, empty
+│   └── MissingExtra        an optional library is not installed; names the extra that installs it
+├── KnowledgeError          an entry of the knowledge base is wrong; lists all problems with file:line
+├── BadInput                400, the caller sent something wrong
+│   ├── UnreadableLog       422, the bytes are not a log: broken archive, binary or empty
 │   └── LogTooLarge         413
 ├── NotFound                404
 ├── NotTriaged              409, an incident has no verdict, or none yet
-├── DamagedLog              500, a stored log is not what was stored
-├── DamagedJson             500, what is stored beside a log is in the form of no version
-└── StorageUnavailable      503, later it can work
+├── DamagedLog              500, the stored bytes of a log have changed
+├── DamagedJson             500, stored JSON matches no known version of its format
+└── StorageUnavailable      503, the request can succeed later
 """
 
 from __future__ import annotations

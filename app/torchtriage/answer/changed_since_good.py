@@ -1,4 +1,4 @@
-"""Finds what changed since the job last worked. Input: what is known of the good run and of this one. Output: the
+"""Finds what changed since the job last worked. Input: the known data of the good run and of this one. Output: the
 changes that most likely matter. It reads no log, so that a page can show the result at once; `run_comparison` reads
 both logs."""
 
@@ -15,8 +15,8 @@ from torchtriage.domain.verdict import Verdict
 from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.matching.masking import mask_all
 
-MATTER, OWN_VARIABLES = "changes-that-matter", "own-variables"  # lists of the vocabulary
-_PACKAGES, _VARIABLES = "packages", "variables"  # its groups
+MATTER, OWN_VARIABLES = "changes-that-matter", "own-variables"  # names of lists in the vocabulary
+_PACKAGES, _VARIABLES = "packages", "variables"  # groups in the list of changes that matter
 _SLOWER, _LONGER = 2.0, 60.0  # a phase took longer if it took this many times as long, and this many seconds more
 _LONGEST = 160  # characters of a value
 _OWN_VALUE = re.compile(r"<(?:time|uuid|addr|hex|url)>|\[redacted")

@@ -14,8 +14,8 @@ from torchtriage.domain.fact import Fact
 from torchtriage.domain.vocabulary import Vocabulary, VocabularyPattern
 from torchtriage.lazy_regex import lazy_regex
 
-PACKAGES = "packages"  # the list of the vocabulary
-WITHOUT_PLACE = "frames-without-place"  # the list of the vocabulary
+PACKAGES = "packages"  # the name of a list in the vocabulary
+WITHOUT_PLACE = "frames-without-place"  # the name of a list in the vocabulary
 _PACKAGE = lazy_regex(r"(?:site|dist)-packages[/\\]([A-Za-z_]\w*)")
 _STANDARD = lazy_regex(r"[/\\]python3(?:\.\d+)?[/\\](?!site-packages|dist-packages)([a-z_]\w*)")
 _CYTHON = lazy_regex(r"^([a-z]\w*)/(?:[\w/]+\.)p(?:yx|xi|xd)")

@@ -15,7 +15,7 @@ _LARGE = 2**30  # bytes of one tensor: there can be hundreds of smaller ones, so
 _ALMOST = 0.002
 _CONTEXT = 2 * 2**30  # bytes: the most that CUDA itself uses on a GPU for each process
 _HOLDER = lazy_regex(r"\bProcess (\d{1,10}) has [\d.]+ [MG]iB memory in use")
-LAUNCHER_PROCESS_WORDS = "launcher-process-words"  # a list of the vocabulary
+LAUNCHER_PROCESS_WORDS = "launcher-process-words"  # the name of a list in the vocabulary
 
 
 def gpu_memory(failure: Failure) -> Iterator[Fact]:

@@ -15,12 +15,12 @@ from torchtriage.matching.inventory import NATIVE, Inventory, KnownMessage
 from torchtriage.parsing.nccl import Nccl, warning_of
 
 _CONSTRUCTORS = re.compile(r"\.__(?:init|new|post_init)__$")
-_PASSING = "passing-exceptions"  # the list of the vocabulary
+_PASSING = "passing-exceptions"  # the name of a list in the vocabulary
 _MOST_VALUES, _LONGEST_VALUE = 3, 60
 # The place that a line of compiled code names itself. The inventory names only one of the files that print a message.
 _SOURCE = re.compile(r"(?<![\w/.])((?:[\w.-]+/)*[\w-]+\.(?:cc|cpp|cu|cuh|h|hpp)):\d+")
 _SELF = re.compile(r"^(?:self|cls)\.")
-# What stands for words, and calls that say nothing by themselves, name no value.
+# These expressions are no useful names of values: names of message texts, and calls other than len().
 _NO_NAME = re.compile(r"\w|err|error|ex|exc|exception|msg|message|reason|(?!len\().*\(.*|.*__name__")
 
 

@@ -73,7 +73,7 @@ def _facts(told: dict[str, _Told], forms: LineForms, failure: Failure) -> Iterat
             value = again
         own = failure.root.captured.get(name)
         if own is not None and own != str(value.value):
-            continue  # The failure's own message tells another one.
+            continue  # The failure's own message gives another value.
         line = place.line
         yield Fact(name, value.value, value.unit, line.number, line.file, place.rank, place.attempt or None)
 

@@ -12,7 +12,7 @@ from torchtriage.domain.fact import Fact
 from torchtriage.domain.vocabulary import VocabularyPattern
 from torchtriage.lazy_regex import lazy_regex
 
-WEIGHT_NAMES = "weight-names"  # the list of the vocabulary
+WEIGHT_NAMES = "weight-names"  # the name of a list in the vocabulary
 _NAME = lazy_regex(r'"([^"\n]{0,300})"')
 _COMPARED = 12  # names per list that are compared: there can be thousands
 _WITHIN = 20_000  # characters of a message

@@ -13,7 +13,7 @@ from torchtriage.domain.vocabulary import Vocabulary, VocabularyPattern
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.linear_regex import linear_regex
 
-ADVICE = "message-advice"  # the list of the vocabulary
+ADVICE = "message-advice"  # the name of a list in the vocabulary
 _REFUSED = "refused"
 _NO_COMMANDS = frozenset({"advice", _REFUSED})
 _WITHIN = 4000  # characters of a message

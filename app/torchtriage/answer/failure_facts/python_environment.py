@@ -12,9 +12,9 @@ from torchtriage.domain.event import Frame
 from torchtriage.domain.fact import Fact
 from torchtriage.lazy_regex import lazy_regex
 
-FRAMEWORKS = "frameworks"  # the list of the vocabulary
-OWN_MODULES = "own-modules"  # the list of the vocabulary
-BUILD_ENVIRONMENTS = "build-environments"  # the list of the vocabulary
+FRAMEWORKS = "frameworks"  # the name of a list in the vocabulary
+OWN_MODULES = "own-modules"  # the name of a list in the vocabulary
+BUILD_ENVIRONMENTS = "build-environments"  # the name of a list in the vocabulary
 _MISSING = lazy_regex(r"No module named '?([A-Za-z_][\w.]*)")
 _LACKS_NAME = lazy_regex(r"^(?:cannot import name '\w+' from|module) '(\w+)[\w.]*'")
 _LACKS_MODULE = lazy_regex(r"^No module named '(\w+)\.[\w.]+'")

@@ -13,7 +13,7 @@ from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.vocabulary import VocabularyPattern
 
-SHAPE_DIFFERENCES = "weight-shapes"  # the list of the vocabulary
+SHAPE_DIFFERENCES = "weight-shapes"  # the name of a list in the vocabulary
 _WITHIN = 40_000  # characters of a message that are searched
 _SHOWN = 3  # weights that a sentence shows
 _ROOM = 150  # characters for these weights in a sentence
