@@ -24,7 +24,7 @@ _REASONS: dict[str, tuple[str, str]] = {
     "fix-first": ("The same job fails again until the cause is removed.", "不先消除原因，同样的任务会再次失败。"),
     "none": ("This alone is no failure; there is nothing to retry.", "单独出现时不是故障，无需重试。"),
 }
-# The same advice if the value of a retry is uncertain: with `once`, a certain statement becomes a likely one.
+# The advice for other values of `retry`: with `once`, a certain statement becomes a likely one.
 _BY_RETRY: dict[tuple[str, str], tuple[str, str]] = {
     ("retry", "once"): (
         "It may be transient: retry once; if it fails again, look for the cause.",

@@ -106,8 +106,7 @@ def _clock(told: Fact | None) -> float | None:
 
 
 def _began(failure: Failure) -> str | None:
-    """Returns the time of the first line that has one. If there are several files, only the failure's own file
-    counts."""
+    """Returns the time of the first line that has one. A line in the failure's own file is preferred."""
     reading = failure.reading
     if failure.finding.event.source is EventSource.HANG:
         return None  # The run continued without doing anything.

@@ -84,8 +84,9 @@ def _shapes(failure: Failure) -> Iterator[_Printed]:
 def _last(
     name: str, form: re.Pattern[str], lines: tuple[Line, ...], failure: Failure, shapes: bool = False
 ) -> _Printed | None:
-    """Returns the last value printed for a name by the failing rank, or else in a line without a rank. The result is
-    None if the name appears under several parents with different values."""
+    """Returns the last value printed for a name in lines of the failing rank or of no known rank, or else in any line.
+    A value without a parent (`optim.` in `optim.lr`) is preferred. Returns None if only several parents have different
+    values."""
     rank, message = failure.root.rank, failure.raised.message if failure.raised else ""
     own = [line for line in lines if rank is None or line.rank in (None, rank)]
     values: dict[str, _Printed] = {}
