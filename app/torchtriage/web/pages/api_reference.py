@@ -21,6 +21,7 @@ from torchtriage.web.pages.rendering import render
 router = APIRouter()
 _LOG = "text/plain"  # the body of a route that takes a log has this type, besides others
 _UNBOUNDED = (1 << 31) - 1  # the most that a column of the database takes, and no bound to speak of
+_FIRST = ("incidents", "triage")  # the tags of what most callers need
 _SLOT = re.compile(r"\{(\w+)\}")
 
 
@@ -57,7 +58,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class ApiPage:
-    """The operations by their tag, in the order of the tags' names."""
+    """The operations by their tag: first what most callers need, then in the order of the tags' names."""
 
     groups: dict[str, tuple[Operation, ...]]
     guarded: bool
@@ -68,8 +69,8 @@ class ApiPage:
 def reference(request: Request, service: ServiceDep) -> Response:
     guarded = service.settings.auth != "none"
     found = operations(request.app.openapi(), service.settings.base_url, guarded)
-    by_name = dict(sorted(found.items(), key=lambda group: group[0].casefold()))
-    return render(request, "api_reference.html", ApiPage(by_name, guarded, service.settings.base_url))
+    ordered = dict(sorted(found.items(), key=lambda group: (group[0] not in _FIRST, group[0].casefold())))
+    return render(request, "api_reference.html", ApiPage(ordered, guarded, service.settings.base_url))
 
 
 @router.get("/docs/try/{operation_id}")
