@@ -66,8 +66,8 @@ _REASONS: dict[str, tuple[str, str]] = {
         "{entry} 可能是暂时性的：再试一次。",
     ),
     "not-certain": (
-        "{entry} needs a fix but is not certain: one more attempt will show it.",
-        "{entry} 需要修复，但原因尚不确定：再试一次即可判断。",
+        "{entry} needs a fix but is not certain: try once more.",
+        "{entry} 需要修复，但原因尚不确定：再试一次。",
     ),
     "unexplained": (
         "No entry names the cause: one more attempt shows whether it is transient.",
