@@ -88,9 +88,9 @@ def test_areas_have_names_and_those_of_own_entries_their_ids(with_own: TestClien
 
 def test_a_step_says_for_which_words_it_is_meant(with_own: TestClient) -> None:
     page = with_own.get("/knowledge/cuda.oom").text
-    assert "if the log says, for example, <code" in page
+    assert "If the log says, for example, <code" in page
     assert ">of memory</code>" in page
-    assert "if the log says <code" in page  # where no example says it
+    assert "If the log says <code" in page  # where no example says it
     assert "or 1 more</span></span>: No</span>" in with_own.get("/knowledge/nccl.ib").text
 
 
