@@ -21,9 +21,11 @@ import httpx2
 
 from torchtriage.chat.delivery_errors import Undelivered, retry_after
 from torchtriage.chat.ssrf_guard import Guarded, Resolve, is_public, resolve
+from torchtriage.lazy_regex import lazy_regex
 
 _SECONDS = 15
 _LIFTED = "TRIAGE_ALLOW_PRIVATE_CALLS lifts that"
+_ERRNO = lazy_regex(r"^\[Errno -?\d+\] ")  # the words after it say the same
 _MOST = 1 << 20  # maximum bytes read of an answer
 _REDIRECTS = {301, 302, 303, 307, 308}
 _PASSING = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)})
@@ -200,7 +202,7 @@ def _told(host: str) -> Iterator[None]:
     try:
         yield
     except (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError) as error:
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        reason = _ERRNO.sub("", str(error).strip().split("\n")[0]) or type(error).__name__
         raise Undelivered(f"{host} can't be reached: {reason}", passing=True) from error
     except httpcore2.UnsupportedProtocol as error:
         raise Undelivered(f"the request to {host} failed: {error}") from error
