@@ -52,9 +52,10 @@ _STATES = {"track": DraftState.TRACKING, "approve": DraftState.APPLIED, "take-ba
 
 @dataclass(frozen=True, slots=True)
 class DraftsPage:
-    """All drafts, the one that was changed last first."""
+    """All drafts, the one that was changed last first, and their last back-tests, by the draft's id."""
 
     drafts: tuple[StoredDraft, ...]
+    tests: dict[str, BackTest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +129,9 @@ class BackTestPage:
 
 
 @router.get("/drafts")
-def all_drafts(request: Request, service: ServiceDep) -> Response:
-    return render(request, "drafts.html", DraftsPage(tuple(drafts.list_drafts(service))))
+def all_drafts(request: Request, service: ServiceDep, back_tests: BackTestsDep) -> Response:
+    found = tuple(drafts.list_drafts(service))
+    return render(request, "drafts.html", DraftsPage(found, {one.id: back_tests.progress(one.id) for one in found}))
 
 
 @router.get("/drafts/new")
