@@ -106,8 +106,9 @@ class WhyPage:
 @router.get("/incidents/{incident_id}.md")
 def as_markdown(request: Request, service: ServiceDep, incident_id: str) -> Response:
     """Returns the incident as Markdown, for an issue or a chat. Secrets are removed."""
-    page = incident_page(service, incident_id, language(request))
-    return Response(markdown(page.incident, page.verdict, page.address, language(request)), media_type="text/markdown")
+    page, lang = incident_page(service, incident_id, language(request)), language(request)
+    text = markdown(page.incident, page.verdict, page.address, lang, page.titles)
+    return Response(text, media_type="text/markdown")
 
 
 @router.get("/incidents/{incident_id}")

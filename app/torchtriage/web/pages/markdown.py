@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from torchtriage.answer.first_screen import first_screen
 from torchtriage.domain.entry import Language
 from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.incident import Incident
-from torchtriage.domain.verdict import Verdict
+from torchtriage.domain.verdict import Cascade, Verdict
 from torchtriage.reading.prefixes.strip import ANSI
 from torchtriage.reading.redaction.redact import redact
 from torchtriage.web.pages.translations import word
@@ -17,9 +18,11 @@ _MOST_LINES = 6  # of evidence
 _MOST = 3  # of what followed
 
 
-def markdown(incident: Incident, verdict: Verdict | None, address: str, lang: Language) -> str:
+def markdown(
+    incident: Incident, verdict: Verdict | None, address: str, lang: Language, titles: Mapping[str, str] | None = None
+) -> str:
     """Returns title, what failed, where, what to do, evidence and the link. Text from the log is in code or escaped, so
-    that it has no effect."""
+    that it has no effect. `titles`: entries' titles by id."""
     root = verdict.root_cause if verdict else None
     kind = verdict.outcome if verdict else incident.state.value
     title = root.title if root else word(lang, f"title_{kind}")
@@ -32,7 +35,7 @@ def markdown(incident: Incident, verdict: Verdict | None, address: str, lang: La
         parts += [f"**{word(lang, 'evidence')}**", _fenced("\n".join(evidence[:_MOST_LINES]))]
         parts += _told(screen, lang)
         if verdict.cascades:
-            followed = [f"- {_code(cascade.entry or cascade.text)}" for cascade in verdict.cascades[:_MOST]]
+            followed = [f"- {_followed(cascade, titles or {})}" for cascade in verdict.cascades[:_MOST]]
             parts += [f"**{word(lang, 'cascade')}**", "\n".join(followed)]
     elif verdict and verdict.answer:
         screen = first_screen(verdict, lang)
@@ -40,6 +43,11 @@ def markdown(incident: Incident, verdict: Verdict | None, address: str, lang: La
         parts += [_fenced(f"{screen.why.line}: {screen.why.text}")] if screen.why else []
         parts += _told(screen, lang)
     return redact("\n\n".join(parts)) + "\n"
+
+
+def _followed(cascade: Cascade, titles: Mapping[str, str]) -> str:
+    title = titles.get(cascade.entry or "")
+    return f"{_plain(title)} ({_code(cascade.entry or '')})" if title else _code(cascade.entry or cascade.text)
 
 
 def _told(screen: FirstScreen, lang: Language) -> list[str]:
