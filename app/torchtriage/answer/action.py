@@ -53,8 +53,8 @@ _NOT_KNOWN = (
 )
 _NOTHING = ("Nothing to do.", "无需处理。")
 _UNKNOWN = (
-    "No entry explains this failure; one retry shows whether it is transient.",
-    "知识库中没有对应条目；重试一次可判断是否为偶发。",
+    "One retry shows whether it is transient.",
+    "重试一次可判断是否为偶发。",
 )
 # For a run that would be worth one retry, but was already started again and ended in the same way.
 _AGAIN = (

@@ -70,8 +70,8 @@ EXCEPTION = Text(
     "{exception}[[：{message}]]。",
 )
 CAUSE_NOT_SHOWN = Text(
-    "No entry knows this message, and this log does not show what led to it.",
-    "知识库中没有这条报错，日志也没有显示起因。",
+    "This log does not show what led to this message.",
+    "日志没有显示这条报错的起因。",
 )
 VALUE_NOT_SHOWN = Text(
     "Which of the values that were passed breaks this rule the log does not show.",
