@@ -216,7 +216,7 @@ def test_chosen_incidents_are_triaged_again(context: BrowserContext, filled: Liv
     page.locator("button[value=discard]").wait_for(timeout=60_000)
     assert "1" in page.get_by_role("status").inner_text()
     page.locator("button[value=discard]").click()
-    page.locator("form[action='/retriage/all'] button").wait_for()
+    page.locator("form[action='/retriage/all']").wait_for()
 
 
 @pytest.mark.slow
