@@ -67,12 +67,16 @@ _IN_WORDS = Sign(
     r"(?i)\b(?:in|until|till|during) (?:the )?epoch \d+"
     r"|\b(?:dies|died|crash(?:es|ed)?|hangs?|hung|fails|stops|stopped|killed|stuck)\b.{0,40}\b(?:at|after|on) (?:the )?(?:epoch|step|iteration) \d+"
 )
-# Steps in file names are from another time: `last/epoch=0-step=5000.ckpt`.
-_OF_A_FILE = Sign(r"(?:^|(?<=\s))\S*(?:/[^\s/]*[a-z][=_-]\d|epoch=\d+-step=\d)\S*")
+# Steps of a saved checkpoint are from another time: `last/epoch=0-step=5000.ckpt`, `loading checkpoint from ckpt at
+# iteration 100`.
+_OF_A_FILE = Sign(
+    r"(?:^|(?<=\s))\S*(?:/[^\s/]*[a-z][=_-]\d|epoch=\d+-step=\d)\S*"
+    r"|\b[Ll]oading (?:\w+ )?checkpoint from \S+ at iteration +\d+"
+)
 # [rank 3] step 20 · Rank=3 epoch 1: prefixes that scripts print
 _WRITER = lazy_regex(r"(?i)\W{0,3}rank[ =:]{0,2}(\d{1,6})\b")
-# The summary of an experiment tracker, which is printed after failures too; the step at which a checkpoint was saved.
-_SUMMARY = Sign(r"^wandb: |\b[Ll]oading (?:\w+ )?checkpoint from \S+ at iteration")
+# The summary of an experiment tracker, which is printed after failures too.
+_SUMMARY = Sign(r"^wandb: ")
 # A scheduler's steps are steps of the job.
 _SCHEDULER = Sign(r"\*\*\* (?:STEP|JOB) |\bjob step\b|StepId=")
 _COUNTING = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _IN_WORDS, _SUMMARY)

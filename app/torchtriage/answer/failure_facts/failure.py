@@ -37,7 +37,7 @@ _LOOKUPS = ("__getattr__", "__getattribute__")
 
 
 @cache
-def _source_trees(patterns: tuple[VocabularyPattern, ...]) -> re.Pattern[str]:
+def any_of(patterns: tuple[VocabularyPattern, ...]) -> re.Pattern[str]:
     return re.compile("|".join(item.exact for item in patterns))
 
 
@@ -143,7 +143,7 @@ class Failure:
         if not frame.user_code or _OTHERS.search(frame.file) or is_compiled(frame):
             return False
         patterns = self.reading.matcher.patterns.vocabulary.patterns(_SOURCE_TREES)
-        return _source_trees(patterns).search(frame.file) is None
+        return any_of(patterns).search(frame.file) is None
 
     @property
     def line(self) -> Line:

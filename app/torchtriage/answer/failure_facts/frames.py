@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from pathlib import PurePosixPath
 
-from torchtriage.answer.failure_facts.failure import Failure
+from torchtriage.answer.failure_facts.failure import Failure, any_of
 from torchtriage.answer.failure_facts.python_statement import shown
 from torchtriage.domain.event import Frame
 from torchtriage.domain.fact import Fact
-from torchtriage.domain.vocabulary import Vocabulary, VocabularyPattern
+from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.lazy_regex import lazy_regex
 
 PACKAGES = "packages"  # the name of a list in the vocabulary
@@ -90,7 +88,7 @@ def _placed(below: Sequence[Frame], alone: bool, vocabulary: Vocabulary) -> Sequ
 
 
 def _is_placeless(frame: Frame, vocabulary: Vocabulary) -> bool:
-    return _compiled(vocabulary.patterns(WITHOUT_PLACE)).search(f"{frame.file}:{frame.function}") is not None
+    return any_of(vocabulary.patterns(WITHOUT_PLACE)).search(f"{frame.file}:{frame.function}") is not None
 
 
 def _caller(above: Sequence[Frame], last: Frame, vocabulary: Vocabulary) -> Frame | None:
@@ -108,11 +106,6 @@ def _caller(above: Sequence[Frame], last: Frame, vocabulary: Vocabulary) -> Fram
     other = next((frame for frame in reversed(others) if library_of(frame.file) != package), None)
     same = (frame for frame in others if frame.file != last.file and frame.function != last.function)
     return other or next(same, None)
-
-
-@lru_cache(maxsize=8)
-def _compiled(patterns: tuple[VocabularyPattern, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(item.exact for item in patterns))
 
 
 def _users_frames(failure: Failure) -> list[Frame]:
