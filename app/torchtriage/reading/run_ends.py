@@ -28,7 +28,7 @@ def run_ends(run: Run) -> tuple[list[Line], bool]:
         try:
             pieces = list(_ends(file.chunks())) if number < MOST_FILES else []
             deque(file.chunks() if number >= MOST_FILES and file.member else (), maxlen=0)
-        except UnreadableLog:
+        except UnreadableLog:  # the verdict of the run names the file and the reason
             continue
         partly = partly or len(pieces) > 1 or number >= MOST_FILES
         for first, content in pieces:

@@ -106,7 +106,7 @@ class GroupCommit(Generic[Item, Result]):
         if len(batch) == 1:
             return  # the caller handles a single item, and its error
         try:
-            with suppress(SQLAlchemyError, ValueError):
+            with suppress(SQLAlchemyError, ValueError):  # one item failed: each caller then handles its own alone
                 for one, result in zip(batch, work([one.item for one in batch]), strict=True):
                     one.result, one.done = result, True
         except StorageUnavailable as error:

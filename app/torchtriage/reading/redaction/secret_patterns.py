@@ -160,7 +160,7 @@ def _content() -> dict[str, Any]:
     if kept:
         try:
             return json.loads(disk_cache.read(kept))  # type: ignore[no-any-return]
-        except (OSError, ValueError):
+        except (OSError, ValueError):  # not written yet, or damaged: parsed below, and written
             pass
     import yaml  # imported here because a start with the parsed file does not need it
 

@@ -85,7 +85,7 @@ def _unquoted(line: str) -> Iterator[str]:
     if begins:
         try:
             data, end = json.JSONDecoder().raw_decode(line, begins.start())
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError):  # not JSON: read as quoted text below
             pass
         else:
             lines = [*_texts(data, 0)]
