@@ -111,7 +111,7 @@ def test_an_example_belongs_to_one_entry(sound: Path) -> None:
     path = sound / "dataloader" / "copy.yaml"
     path.write_text(MODEL.replace("id: dataloader.shm-bus-error", "id: dataloader.copy"), encoding="utf-8")
     found = broken(sound, "area: dataloader", "area: dataloader")
-    assert any("has the same example as  dataloader.copy" in told for told in found)
+    assert any("has the same example as dataloader.copy" in told for told in found)
 
 
 def test_each_example_is_read_once(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:

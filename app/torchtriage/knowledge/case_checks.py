@@ -59,7 +59,7 @@ def of_cases(entry: Entry, facts: frozenset[str]) -> Iterator[Problem]:
         ):
             yield Problem(entry, (*at, *place), f"case {case.id}: {problem}")
         if silenced := next((other.id for other in entry.cases[:number] if _always_before(other, case)), None):
-            yield Problem(entry, at, f"case {case.id}: is never selected: {silenced} before it always applies too")
+            yield Problem(entry, at, f"case {case.id} is never selected: {silenced} before it always applies too")
         for place, text in _texts(case):
             if not text.zh and LEFT not in text.en:
                 yield Problem(entry, (*at, *place), f"case {case.id}: no Chinese for {shortened(text.en)!r}", True)

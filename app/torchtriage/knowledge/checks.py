@@ -391,7 +391,7 @@ def _claimed_twice(entries: Iterable[Entry]) -> Iterator[Problem]:
         ]
         for place, example in examples:
             if example and (other := claimed.setdefault(example.strip(), entry.id)) != entry.id:
-                yield Problem(entry, place, f"has the same example as  {other}: {shortened(example)}")
+                yield Problem(entry, place, f"has the same example as {other}: {shortened(example)}")
 
 
 def _free_captures(entry: Entry) -> Iterator[Problem]:
