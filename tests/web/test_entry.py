@@ -83,7 +83,7 @@ def test_an_entry_says_which_file_it_is_from(with_own: TestClient) -> None:
 def test_areas_have_names_and_those_of_own_entries_their_ids(with_own: TestClient) -> None:
     page = with_own.get("/knowledge?lang=zh").text
     assert "昇腾 NPU" in page
-    assert '<h2 id="warp">warp ' in page
+    assert '<h2 id="warp"><a href="/knowledge?area=warp">warp ' in page
 
 
 def test_a_step_says_for_which_words_it_is_meant(with_own: TestClient) -> None:
