@@ -242,7 +242,7 @@ def test_a_stopped_process_is_reported(bench: Bench) -> None:
     with ended(bench.start("watch", *SHORT, "--", *command, environment=RANK)) as process:
         lines = until(process, "more:")
         assert "torchtriage-client: not gathered: the stack of rank 3: its process is stopped (SIGSTOP)\n" in lines
-        assert any("The process of rank 3 is stopped (SIGSTOP" in line for line in lines)
+        assert any("The process of rank 3 is stopped (by SIGSTOP" in line for line in lines)
         assert bench.triaged()["verdict"]["run"]["suspect_ranks"] == [3]
         (stopped,) = (pid for pid in client.tree_of(process.pid) if b"STOP" in state_of(pid))
         os.kill(stopped, signal.SIGCONT)
