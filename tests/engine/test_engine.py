@@ -227,6 +227,28 @@ def test_a_lookup_that_ends_the_program_is_the_failure(engine: Engine) -> None:
     assert verdict.root_cause.entry == "checkpoint.resume-state"
 
 
+def test_an_error_that_the_clean_up_raises_after_a_failure_is_not_the_cause(engine: Engine) -> None:
+    failed = traceback("KeyError: 'labels'", [("/job/train.py", 80, "main", 'target = batch["labels"]')])
+    then = traceback(
+        "AssertionError",
+        [
+            ("/job/train.py", 90, "main", "dist.destroy_process_group()"),
+            (
+                "/opt/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py",
+                2155,
+                "destroy_process_group",
+                "assert pg is not None",
+            ),
+        ],
+    )
+    verdict = triage(
+        engine, failed, "", "During handling of the above exception, another exception occurred:", "", then
+    )
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.exception is not None
+    assert verdict.root_cause.exception.type == "KeyError"
+
+
 def test_the_import_that_failed_is_the_cause_of_an_error_whose_raise_shows_its_last_line_alone(engine: Engine) -> None:
     failed = "ImportError: /job/ops/_ext.cpython-36m-x86_64-linux-gnu.so: undefined symbol: _ZN3c105ErrorC1ENS_14SourceLocationERKSs"
     probe = traceback(failed, [("/job/ops/utils.py", 20, "<module>", "import ops._ext as _ext")])

@@ -86,6 +86,7 @@ class Matcher:
         self._retry = re2.compile(vocabulary.regex("retry-messages"))
         self.collective_words = CollectiveWords(vocabulary)
         self._lines: dict[str, bool] = {}
+        self._clean_up = lazy_regex(vocabulary.regex("clean-up-functions"))
         self.launchers = patterns.prefilter.signs.launchers
         self.ending_signs, self.document_signs = EndingSigns(vocabulary), DocumentSigns(vocabulary)
 
@@ -96,7 +97,7 @@ class Matcher:
             return EventPatterns(event, tuple((index, 0, None) for index in self._patterns.found(event.text, where)))
         hits: list[tuple[int, int, Raised | None]] = []
         for depth, raised in enumerate(event.chain):
-            if _is_failed_lookup(event.chain, depth):
+            if self._is_beside_failure(event.chain, depth):
                 continue
             texts = ((raised.text, frozenset({"exception", "any"})), (frames_text(raised), frozenset({"frame"})))
             for text, where in texts:
@@ -196,13 +197,26 @@ class Matcher:
         for depth, raised in enumerate(event.chain):
             near = (
                 self._near.nearest(raised.message, kind=raised.type)
-                if not _is_failed_lookup(event.chain, depth)
+                if not self._is_beside_failure(event.chain, depth)
                 else None
             )
             if near is not None and not self.area_marks.excludes(near.entry.area, raised):
                 general = near.entry.general
                 return Match(near.entry, NEAR, broad=near.broad, depth=depth, raised=raised, near=near, general=general)
         return None
+
+    def _is_beside_failure(self, chain: tuple[Raised, ...], depth: int) -> bool:
+        """Returns whether an exception of a chain is not the failure: the clean-up after an earlier exception raised
+        it, or it only answered a question of the code that then failed."""
+        if self._cleans_up(chain, depth):
+            return True
+        return not self._cleans_up(chain, depth + 1) and _is_failed_lookup(chain, depth)
+
+    def _cleans_up(self, chain: tuple[Raised, ...], depth: int) -> bool:
+        """Returns whether a clean-up function raised this exception while an earlier one was being handled."""
+        if depth >= len(chain) or not chain[depth].implicit:
+            return False
+        return any(self._clean_up.search(f"{frame.file}:{frame.function}") for frame in chain[depth].frames)
 
 
 def _is_failed_lookup(chain: tuple[Raised, ...], depth: int) -> bool:
