@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from torchtriage.answer import sentences
 from torchtriage.answer.commands import is_plain, on_hosts, run_line
+from torchtriage.answer.corrected_line import rewritten, with_options
 from torchtriage.answer.likeliest_cause import likeliest, shows
 from torchtriage.answer.named_log import named_log
 from torchtriage.answer.sentences import GeneralStep
@@ -340,9 +341,18 @@ def _steps(
         do = filled(step.do.in_(lang), values)
         if do is not None and all(_meets(condition, asked) for condition in step.when):
             begun = do if told else _begun(do)
-            run = _run(step.run, values) if step.run else None
-            told.append(AnswerStep(begun, on_hosts(run, values.get(step.runs_on or ""), values) if run else None))
+            told.append(AnswerStep(begun, _command(step, values)))
     return tuple(told[:MOST_STEPS])
+
+
+def _command(step: Step, values: Mapping[str, str]) -> str | None:
+    """Returns what to run or to write: the user's line of code as the step corrects it, or else the step's command."""
+    code = values.get("code", "")
+    corrected = rewritten(code, step.rewrite, values) if step.rewrite else None
+    run = _run(step.run, values) if step.run and corrected is None else None
+    if run is None:
+        return corrected
+    return with_options(code, run) or on_hosts(run, values.get(step.runs_on or ""), values)
 
 
 def _begun(step: str) -> str:

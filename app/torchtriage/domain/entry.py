@@ -117,18 +117,28 @@ class Advice:
 
 
 @dataclass(frozen=True)
+class Rewrite:
+    """How to correct the user's line of code: `find` is an RE2 regex, `replace` the text to put in place of its first
+    match (`\\1` is a group). Both may have slots; a value in `find` is searched literally."""
+
+    find: str
+    replace: str
+
+
+@dataclass(frozen=True)
 class Step:
     """One thing to do for this run: a sentence, and possibly a command. Both may have slots (`{path}`).
 
     `when` works as in a case. `run` is left out if one of its slots has no value; the whole step is left out if a slot
     of the sentence has none. `runs_on` is the fact that says how to start `run` on each host of the job, if one host is
-    not enough.
+    not enough. If `rewrite` changes the user's line of code, the corrected line is shown in place of `run`.
     """
 
     do: Text
     run: str | None = None
     when: tuple[Condition, ...] = ()
     runs_on: str | None = None
+    rewrite: Rewrite | None = None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import re2
 
 from torchtriage.answer.answer_text import MOST_STEPS, write_answer
 from torchtriage.answer.case_selection import TEXTS, holds_for_any_text
+from torchtriage.answer.corrected_line import rewritten
 from torchtriage.answer.templates import filled, optional_removed, slots
 from torchtriage.domain.entry import Case, Condition, Entry, Sign, Text
 from torchtriage.domain.verdict import Verdict
@@ -55,6 +56,7 @@ def of_cases(entry: Entry, facts: frozenset[str]) -> Iterator[Problem]:
             *_words(case),
             *_conditions(entry, case, facts),
             *_slots(entry, case, facts),
+            *_rewrites(entry, case, facts),
             *_hidden_facts(entry, case),
         ):
             yield Problem(entry, (*at, *place), f"case {case.id}: {problem}")
@@ -124,6 +126,11 @@ def _of_example(entry: Entry, number: int, verdict: Verdict) -> Iterator[Problem
             where: Place = ("cases", number, "do", place, "run")
             text = "the command is not shown for its example, because a value in it is not a plain word"
             yield Problem(entry, where, f"case {case.id}: {text}")
+        if told is not None and step.rewrite:
+            code = answer.values.get("code", "")
+            if rewritten(code, step.rewrite, answer.values) is None:
+                text = f"rewrite makes no other line of Python of its example's line: {shortened(code)!r}"
+                yield Problem(entry, ("cases", number, "do", place, "rewrite"), f"case {case.id}: {text}")
 
 
 def words_of(text: str) -> int:
@@ -220,6 +227,18 @@ def _slots(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tuple[Pl
                 yield at, f"nothing fills the slot {{{name}}}"
             elif name in SENTENCES and name not in groups_of(case):
                 yield at, f"{{{name}}} is not a single word, so this command is never shown"
+
+
+def _rewrites(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tuple[Place, str]]:
+    for number, step in enumerate(case.steps):
+        if step.rewrite is None:
+            continue
+        find = slots(step.rewrite.find)
+        if reason := refused_by_re2(filled(step.rewrite.find, dict.fromkeys(find, "x")) or ""):
+            yield ("do", number, "rewrite", "find"), f"RE2 rejects {step.rewrite.find!r}: {reason}"
+        for name in sorted(find | slots(step.rewrite.replace)):
+            if not fills(name, entry, case, facts):
+                yield ("do", number, "rewrite"), f"nothing fills the slot {{{name}}}"
 
 
 def _hidden_facts(entry: Entry, case: Case) -> Iterator[tuple[Place, str]]:

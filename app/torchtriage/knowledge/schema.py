@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from torchtriage.domain.entry import Advice, Case, Cause, Condition, Entry, Fix, Kind, Role, Sign, Step, Text
+from torchtriage.domain.entry import Advice, Case, Cause, Condition, Entry, Fix, Kind, Rewrite, Role, Sign, Step, Text
 from torchtriage.knowledge.folders import FORMS
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*\.[a-z0-9][a-z0-9.-]*$")]
@@ -117,17 +117,28 @@ class OtherActionForm(ActionForm):
 Conditions = dict[Annotated[str, Field(pattern=r"^[a-z_]+$")], bool | Filled]
 
 
+class RewriteForm(_Form):
+    """A correction of the user's line of code: the first match of the RE2 regex `find` is replaced by `replace`."""
+
+    find: Filled
+    replace: str
+
+    def build(self) -> Rewrite:
+        return Rewrite(self.find, self.replace)
+
+
 class StepForm(_Form):
     """A sentence of at most 20 words, and a command that is shown if all its slots have values. `when` has conditions
     on facts only.
 
-    `runs_on`: the command must run on each host of the job (`every-host`), or on each with all its devices
-    (`every-whole-host`).
+    `rewrite`: shows the user's line of code corrected, in place of the command, if the log has that line. `runs_on`:
+    the command must run on each host of the job (`every-host`), or on each with all its devices (`every-whole-host`).
     """
 
     en: Filled
     zh: Filled | None = None
     run: Filled | None = None
+    rewrite: RewriteForm | None = None
     runs_on: Literal["every-host", "every-whole-host"] | None = None
     when: Conditions = {}
 
@@ -139,7 +150,8 @@ class StepForm(_Form):
 
     def build(self) -> Step:
         runs_on = self.runs_on.replace("-", "_") if self.runs_on else None
-        return Step(Text(self.en.strip(), (self.zh or "").strip()), self.run, _conditions(self.when), runs_on)
+        rewrite = self.rewrite.build() if self.rewrite else None
+        return Step(Text(self.en.strip(), (self.zh or "").strip()), self.run, _conditions(self.when), runs_on, rewrite)
 
 
 class WordingForm(SignForm):
