@@ -601,3 +601,15 @@ def test_source_lines_that_begin_with_numbers_are_no_frames_of_a_plain_traceback
     )
     assert event.exception is not None
     assert event.exception.frames[0].code == "12 / x"
+
+
+def test_code_of_another_frame_is_left_out_where_ranks_write_into_one_another() -> None:
+    head, outer = "Traceback (most recent call last):", '  File "/job/train.py", line 44, in <module>'
+    code, inner = (
+        "    settings = read_settings(arguments.config)",
+        '  File "/job/settings.py", line 6, in read_settings',
+    )
+    error = "FileNotFoundError: [Errno 2] No such file or directory: 'your_config.yaml'"
+    (event,) = read([head, outer, code, head, head, inner, code + outer, error])
+    assert event.exception is not None
+    assert [(frame.line, frame.code) for frame in event.exception.frames] == [(6, "")]

@@ -44,6 +44,7 @@ class Tracebacks(Extractor):
         self, repeated_frames: RepeatedFrames | None = None, launcher_frames: re.Pattern[str] | None = None
     ) -> None:
         self._streams: dict[str, Stream] = {}
+        self._code_places: dict[str, tuple[str, int]] = {}  # where each line of code was read first
         self._ends: dict[str | None, int] = {}
         self._repeated_frames = repeated_frames or RepeatedFrames()
         self._launcher_frames = launcher_frames
@@ -63,7 +64,7 @@ class Tracebacks(Extractor):
     def _read(self, line: Line) -> bool:
         stream = self._streams.get(line.stream)
         if stream is None:
-            stream = self._streams[line.stream] = Stream()
+            stream = self._streams[line.stream] = Stream(code_places=self._code_places)
         text = line.text
         if grammar.FORWARD in text:
             stream.forwarding, stream.frames = True, []
@@ -112,7 +113,7 @@ class Tracebacks(Extractor):
         """Takes note of the writers of the next lines, and of how far the file goes."""
         for stream in dict.fromkeys([line.stream for line in lines]):
             if stream not in self._streams:
-                self._streams[stream] = Stream()
+                self._streams[stream] = Stream(code_places=self._code_places)
         self._ends[lines[-1].file] = lines[-1].number
         self._repeated_frames.expect(lines)
 

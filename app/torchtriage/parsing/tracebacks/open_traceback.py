@@ -11,6 +11,8 @@ from torchtriage.domain.line import Line, Position
 from torchtriage.parsing.tracebacks import grammar
 
 _LEAST_CODE = 8  # characters
+_OTHER_FRAME = '  File "'  # another rank wrote its frame behind a line of code
+_OWN_CODE = 20  # characters: so long a line stands in one place of a program, as a rule
 GAP = 400  # lines; where so many are missing the rest of a traceback is not there
 
 
@@ -50,6 +52,7 @@ class Stream:
     summed: bool = False  # between an exception's name and its summary
     cells: bool = False  # the frames are a notebook's
     cell_indent: int = 0  # of all lines of that traceback, where a notebook was exported to Markdown
+    code_places: dict[str, tuple[str, int]] = field(default_factory=dict)  # where each line of code was read first
 
     def summary(self, line: Line, text: str) -> bool:
         """-> whether a line belongs to what stands between Paddle's exception and its message, or is that message."""
@@ -124,8 +127,8 @@ class Stream:
 
     def describe(self, text: str, line: Line) -> None:
         """Takes the line of code below the innermost frame, or the marks that underline a part of it."""
-        last, code = self.frames[-1], text.strip()
-        if not last.code and "^" not in code:
+        last, code = self.frames[-1], text.strip().partition(_OTHER_FRAME)[0].rstrip()
+        if not last.code and "^" not in code and not self._is_of_another_frame(code):
             half = len(code) // 2  # Two ranks wrote it into one another.
             twice = half > _LEAST_CODE and code[:half] == code[half:]
             self.frames[-1] = _with_code(last, code[:half] if twice else code, last.marked)
@@ -134,6 +137,14 @@ class Stream:
         elif last.code and not last.marked and grammar.UNDERLINE.fullmatch(code):
             start = text.find(code) - self.code_indent
             self.frames[-1] = _with_code(last, last.code, last.code[start : start + len(code)] if start >= 0 else "")
+
+    def _is_of_another_frame(self, code: str) -> bool:
+        """-> whether a line of code was read below another frame already, where ranks write their tracebacks into one
+        another. Wrappers, which pass all arguments on, have the same code in many places."""
+        if len(code) < _OWN_CODE or "*" in code:
+            return False
+        place = self.frames[-1].file, self.frames[-1].line
+        return self.code_places.setdefault(code, place) != place and self.heads > 1
 
     def frame_of(self, text: str) -> Frame | None:
         """-> the frame that a line names, of a notebook where such a traceback is open."""
@@ -194,7 +205,7 @@ class Stream:
 
     def forget(self) -> None:
         """Makes the stream as it was before anything was read."""
-        Stream.__init__(self, position=self.position)
+        Stream.__init__(self, position=self.position, code_places=self.code_places)
 
 
 @lru_cache(maxsize=1024)
