@@ -184,6 +184,8 @@ def _joined(sentences: Iterable[str | None], lang: Language) -> str:
 
 def _alike(values: Mapping[str, str], lang: Language) -> str | None:
     """Returns which ranks failed in the same way, if there are several."""
+    if "exited_ranks" in values:
+        return _fill(sentences.RANKS_EXITED_ALIKE, values, lang)
     every = values.get("world_size") == values.get("rank_count") != _TWO
     return _fill(sentences.ALL_ALIKE if every else sentences.RANKS_ALIKE, values, lang) if "ranks" in values else None
 

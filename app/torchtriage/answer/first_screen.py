@@ -31,7 +31,8 @@ def first_screen(verdict: Verdict, lang: Language) -> FirstScreen:
             because=verdict.action.reason if answer else "",
         )
     action, values = verdict.action, answer.values if answer else {}
-    seen_on = values.get("ranks") if root.rank is None else None  # it is not known which of them failed first
+    # It is not known which of these ranks failed first.
+    seen_on = values.get("exited_ranks") or (values.get("ranks") if root.rank is None else None)
     frame = values.get("where") or values.get("library_frame")
     return FirstScreen(
         what=answer.says if answer and answer.says else root.title,
@@ -51,7 +52,7 @@ def first_screen(verdict: Verdict, lang: Language) -> FirstScreen:
 def _where(root: RootCause, seen_on: str | None, time: str | None, frame: str | None, chinese: bool) -> tuple[str, ...]:
     """Returns the rank or the ranks that show the failure, the host, the time, the user's line of code, and other ranks
     to check."""
-    rank = f"rank {root.rank}" if root.rank is not None else _of_ranks(_SEEN, seen_on, chinese) if seen_on else ""
+    rank = _of_ranks(_SEEN, seen_on, chinese) if seen_on else f"rank {root.rank}" if root.rank is not None else ""
     parts = [rank, root.host or "", log_time(time) or "", frame or ""]
     parts.append(_of_ranks(_FIRST, root.suspects, chinese) if root.suspects else "")
     return tuple(part for part in parts if part)

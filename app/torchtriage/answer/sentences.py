@@ -127,6 +127,10 @@ ALL_ALIKE = Text(
     "All {rank_count} failed in the same way.",
     "全部 rank 以同样的方式失败。",
 )
+RANKS_EXITED_ALIKE = Text(
+    "Ranks {exited_ranks} exited within a second, each with code {exited_code}.",
+    "rank {exited_ranks} 在一秒内以相同的退出码 {exited_code} 退出。",
+)
 
 # The progress of the run.
 AT_STEP = Text(

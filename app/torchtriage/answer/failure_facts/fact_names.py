@@ -188,6 +188,8 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "stopped_ranks": Meaning("the ranks that the launcher ended", None, "0,2-7"),
     "spread": Meaning("the time between the first and the last rank that failed", "s", "0.2 s"),
     "same_second": Meaning("number of ranks that failed, if all failed within one second", "ranks", "8 ranks"),
+    "exited_ranks": Meaning("the ranks that exited with the same code within a second", None, "0-3"),
+    "exited_code": Meaning("that code, as the launcher reports it", None, "1"),
     "attempt": Meaning("the attempt that failed, if there were several", None, "1"),
     "attempt_count": Meaning("number of attempts", None, "3"),
     "host_count": Meaning("number of hosts, if there are several", "hosts", "8 hosts"),

@@ -8,11 +8,14 @@ from dataclasses import replace
 
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.domain.entry import Role
+from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import RankMark
 from torchtriage.reading.prefixes.times import seconds_between
 
+_REPORTED = (EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE)
+_AT_ONCE = 1  # seconds; the launcher's report gives whole ones
 _MISSED = frozenset({"missing", "few", "behind"})  # reasons that name the ranks that the others waited for
 
 
@@ -106,7 +109,7 @@ def _spread(failure: Failure) -> Iterator[Fact]:
 
 def failing_rank(failure: Failure) -> Iterator[Fact]:
     """Yields `rank`, `local_rank`, `host` and `time`. If several ranks show the same failure, it also yields `ranks`
-    and `rank_count`."""
+    and `rank_count`, or `exited_ranks` and `exited_code` if only the launcher's report names the ranks."""
     root = failure.root
     for name, value in (("rank", root.rank), ("local_rank", root.local_rank), ("host", root.host), ("time", root.time)):
         if value is not None:
@@ -116,3 +119,28 @@ def failing_rank(failure: Failure) -> Iterator[Fact]:
     if len(same) > 1:
         yield failure.fact("ranks", str(RankSet.of(same)))
         yield failure.fact("rank_count", len(same), "ranks")
+    elif failure.finding.event.rank is None:
+        yield from _exited_alike(failure)
+
+
+def _exited_alike(failure: Failure) -> Iterator[Fact]:
+    """Yields the ranks that the launcher reports with the same exit code within a second, and that code. It yields
+    nothing if they may have failed in different ways: at a signal, or if the log shows another failure as well."""
+    of_attempt = [one for one in failure.reading.findings if one.attempt == failure.finding.attempt]
+    others = (one for one in of_attempt if not one.has_role(Role.LAUNCHER_ECHO) and one.event.where is not Where.EXIT)
+    if any(one.entry != failure.finding.entry for one in others):
+        return
+    exits = [one.event for one in of_attempt if one.event.source in _REPORTED]
+    first = next((event for event in exits if event.source is EventSource.FIRST_FAILURE), None)
+    if first is None or not first.exit_code or first.exit_code < 0 or first.time is None:
+        return
+    same = [event for event in exits if event.exit_code == first.exit_code and _is_at_once(first.time, event.time)]
+    ranks = frozenset(event.rank for event in same if event.rank is not None)
+    if len(ranks) > 1:
+        yield failure.fact("exited_ranks", str(RankSet.of(ranks)), line=first.line)
+        yield failure.fact("exited_code", first.exit_code, line=first.line)
+
+
+def _is_at_once(first: str, other: str | None) -> bool:
+    seconds = seconds_between(first, other) if other else None
+    return seconds is not None and abs(seconds) <= _AT_ONCE
