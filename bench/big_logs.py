@@ -119,7 +119,7 @@ miner = TemplateMiner(config=TemplateMinerConfig())
 for line in open(sys.argv[1], errors="replace"):
     miner.add_log_message(line.rstrip())
 """
-DRAIN_MOST = 20_000_000  # bytes of a log for Drain3; its time is scaled by the size
+DRAIN_MAX_BYTES = 20_000_000  # bytes of a log for Drain3; its time is scaled by the size
 
 
 def rivals(drain3: str, patterns: Path) -> dict[str, list[str]]:
@@ -165,7 +165,7 @@ def stored(
             path.write_bytes(path.read_bytes()[:size])
         size = path.stat().st_size
         with path.open("rb") as file:
-            short.write_bytes(file.read(DRAIN_MOST))
+            short.write_bytes(file.read(DRAIN_MAX_BYTES))
         commands = {program: [*command, str(short if program == "Drain3" else path)]
                     for program, command in {"torchtriage triage": TRIAGE, **others}.items()}  # fmt: skip
         done = medians(commands, rounds)

@@ -21,7 +21,7 @@ from torchtriage.reading.sources import from_bytes
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "corpus"
 _ROUNDS = 15
-_LEAST, _MOST = 4_000, 120_000  # bytes of a log of the corpus that is used in a mixture
+_MIN_BYTES, _MAX_BYTES = 4_000, 120_000  # bytes of a log of the corpus that is used in a mixture
 
 
 def signs(path: Path) -> None:
@@ -42,7 +42,7 @@ def median(path: Path, rounds: int) -> float:
 def mixture(seed: int) -> bytes:
     """Returns 50 KB of real logs, whole and one after another. The digits depend on the seed."""
     dice = random.Random(seed)
-    paths = [path for path in sorted(CORPUS.glob("*/log.txt")) if _LEAST < path.stat().st_size < _MOST]
+    paths = [path for path in sorted(CORPUS.glob("*/log.txt")) if _MIN_BYTES < path.stat().st_size < _MAX_BYTES]
     data = b""
     while len(data) < 50_000:
         data += dice.choice(paths).read_bytes()

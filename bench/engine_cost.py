@@ -23,7 +23,7 @@ from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.loader import load
 from torchtriage.reading.sources import from_bytes
 
-MOST, LEAST = 1.25, 0.7  # of a budget
+MAX_SHARE, MIN_SHARE = 1.25, 0.7  # of a budget
 _LOGS = 3  # logs whose executed lines are counted
 _WARM = 3  # logs that are read first, so that compiling patterns does not count
 _ROUNDS = 40
@@ -94,9 +94,9 @@ def ratio_of(engine: Engine, kind: str, rounds: int = _ROUNDS) -> float:
 
 def problem(what: str, measured: float, budget: float) -> str | None:
     """Returns what is wrong with a figure, or None if it is within its budget."""
-    if measured > MOST * budget:
+    if measured > MAX_SHARE * budget:
         return f"{what}: {measured:g} is more than a fourth above its budget of {budget:g}"
-    if measured < LEAST * budget:
+    if measured < MIN_SHARE * budget:
         return f"{what}: {measured:g} is far below its budget of {budget:g}; lower that"
     return None
 

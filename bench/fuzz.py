@@ -28,7 +28,7 @@ with atheris.instrument_imports(include=["torchtriage"]):
 from tests.properties.pieces import LINES, PREFIXES
 
 CORPUS = Path(__file__).resolve().parent.parent / "tests" / "corpus"
-LONGEST = 8 << 10  # bytes of an input
+MAX_LENGTH = 8 << 10  # bytes of an input
 UNPACKED = 64 << 20  # bytes that an upload may unpack to
 
 
@@ -88,7 +88,7 @@ def main() -> None:
         except (UnreadableLog, LogTooLarge):
             return
 
-    options = ["-timeout=10", "-rss_limit_mb=2048", f"-max_len={LONGEST}", f"-max_total_time={args.seconds}"]
+    options = ["-timeout=10", "-rss_limit_mb=2048", f"-max_len={MAX_LENGTH}", f"-max_total_time={args.seconds}"]
     folders = [f"-artifact_prefix={args.keep}/", str(seeds(inputs))]
     atheris.Setup([sys.argv[0], *options, *folders], once, custom_mutator=splice)
     atheris.Fuzz()

@@ -29,7 +29,7 @@ from torchtriage.storage.tables import FeedbackRow, FileRow, FingerprintRow, Gro
 CLUSTERS = {"blue": 0.55, "green": 0.3, "tokyo": 0.15}
 HOSTS, USERS, KINDS, DAYS = 2000, 300, 150, 365
 _HOST = "gpu-0000"
-_AT_ONCE = 10_000
+_BATCH_SIZE = 10_000
 _UNKNOWN = 'Traceback (most recent call last):\n  File "/work/train.py", line 7, in step\n    widget()\nwidgets.{}: part {} is stuck\n'
 
 
@@ -156,7 +156,7 @@ class _Incidents:
         begin = self._until - timedelta(days=DAYS)
         for number in range(1, self._count + 1):
             piece.append(self._one(number, begin + step * number))
-            if len(piece) == _AT_ONCE:
+            if len(piece) == _BATCH_SIZE:
                 yield piece
                 piece = []
         if piece:

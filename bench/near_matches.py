@@ -20,7 +20,7 @@ from pathlib import Path
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.loader import load
-from torchtriage.matching.near_matches import NEAR_ENOUGH, SHORTEST, NearSigns
+from torchtriage.matching.near_matches import MIN_LENGTH, NEAR_ENOUGH, NearSigns
 from torchtriage.matching.patterns import Patterns
 
 CORPUS = Path(__file__).parent.parent / "tests" / "corpus"
@@ -116,7 +116,7 @@ def with_all_examples(patterns: Patterns, known: list[tuple[str, str]], dice: ra
     """Prints for each distortion how many messages a sign still matches, how many are near matches, and the rest, if no
     example is held back. Only messages that are long enough to be compared count."""
     signs = NearSigns(patterns)
-    told = [(entry, message) for entry, message in known if len(message) >= SHORTEST]
+    told = [(entry, message) for entry, message in known if len(message) >= MIN_LENGTH]
     print(
         f"{len(told)} messages, no example held back\n\n| | a sign | nearly | another entry | nothing |\n|---|---|---|---|---|"
     )

@@ -22,7 +22,7 @@ from torchtriage.knowledge.schema import json_schema
 ROOT = Path(__file__).resolve().parents[1]
 COVERAGE = ROOT / "docs" / "coverage.yaml"
 _MADE = "<!-- Made by python -m scripts.knowledge_docs; edit {source}, not this file. -->"
-_LONGEST = 110  # characters of an example
+_MAX_LENGTH = 110  # characters of an example
 _KINDS = {"cause": "", "consequence": " · consequence", "advice": " · advice"}
 
 
@@ -138,7 +138,7 @@ def _shown(forms: LineForms) -> dict[tuple[str, str], tuple[str, str]]:
 
 def _code(text: str) -> str:
     """Returns a text as code in a table cell."""
-    short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    short = text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
     quote = "``" if "`" in short else "`"
     escaped = short.replace("|", "\\|")
     return f"{quote}{escaped}{quote}" if short else ""

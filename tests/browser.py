@@ -25,7 +25,7 @@ FLAGS = [
     "--disable-sync",
 ]
 
-PATIENCE = 120_000  # milliseconds, for a busy machine
+TIMEOUT = 120_000  # milliseconds, for a busy machine
 
 # Tests run in English. The slow suite repeats them in Chinese; texts are tested without a browser.
 LANGUAGES = ["en", pytest.param("zh", marks=pytest.mark.slow)]
@@ -45,12 +45,12 @@ def there_are(what: Locator, count: int) -> None:
     """Waits until the page, which may still be loading, contains `count` of these elements."""
     from playwright.sync_api import expect  # imported here because it takes a third of a second
 
-    expect(what).to_have_count(count, timeout=PATIENCE)
+    expect(what).to_have_count(count, timeout=TIMEOUT)
 
 
 def has_focus(page: Page, tag: str) -> None:
     """Waits until an element with this tag has the focus."""
-    page.wait_for_function("tag => document.activeElement.tagName === tag", arg=tag, timeout=PATIENCE)
+    page.wait_for_function("tag => document.activeElement.tagName === tag", arg=tag, timeout=TIMEOUT)
 
 
 def find_chromium() -> str | None:

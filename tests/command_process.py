@@ -22,7 +22,7 @@ from sqlalchemy.engine import make_url
 from tests.services.logs import OUT_OF_MEMORY
 
 ROOT = Path(__file__).resolve().parents[1]
-PATIENCE = 120  # seconds, for a busy machine
+TIMEOUT = 120  # seconds, for a busy machine
 ENDED = (0, -signal.SIGTERM)  # exit codes of a command that was told to stop
 
 
@@ -69,7 +69,7 @@ def command(name: str, folder: Path, url: str = "", **more: str) -> Iterator[Run
             yield Running(process, messages, port)
             if process.poll() is None:
                 process.terminate()
-                assert process.wait(timeout=PATIENCE) in ENDED, messages.read_text()
+                assert process.wait(timeout=TIMEOUT) in ENDED, messages.read_text()
         finally:
             process.kill()
 
@@ -119,7 +119,7 @@ def states(url: str) -> dict[str, str]:
         return {str(number): state for number, state in asking.execute("SELECT number, state FROM incidents")}
 
 
-def until(true: Callable[[], object], seconds: float = PATIENCE) -> None:
+def until(true: Callable[[], object], seconds: float = TIMEOUT) -> None:
     """Waits until the condition is true, at most `seconds`."""
     deadline = time.monotonic() + seconds
     while not true():

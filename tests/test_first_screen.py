@@ -24,7 +24,7 @@ from torchtriage.engine import Engine
 from torchtriage.reading.prefixes.strip import ANSI
 from torchtriage.storage.verdict_json import from_stored, to_stored
 
-MOST = 20  # lines
+MAX_ROWS = 20  # lines
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 UNNUMBERED = Path(__file__).parent / "storage" / "verdicts_without_number.jsonl"
 
@@ -56,7 +56,7 @@ def test_it_has_at_most_20_lines_and_all_its_parts(
         screen = first_screen(verdict, lang)
         for width in (80, 100, 200):
             told = report(verdict, lang, colour=True, width=width)
-            assert rows(told, width) <= MOST, told
+            assert rows(told, width) <= MAX_ROWS, told
         shown = report(verdict, lang, colour=False)
         squeezed = "".join(shown.split())
         assert "".join(screen.what.split())[:200] in squeezed
@@ -88,7 +88,7 @@ def test_a_screen_that_is_too_long_omits_the_least_important(triaged: Callable[[
         )
         for width in (40, 80):
             told = report(long, lang, colour=False, width=width)
-            assert width < 80 or rows(told, width) <= MOST, told
+            assert width < 80 or rows(told, width) <= MAX_ROWS, told
             assert "Step 1" in told
         whole = report(long, lang, colour=False, whole=True)
         assert whole.count("run --this") == 27
@@ -124,7 +124,7 @@ def test_a_verdict_stored_without_an_answer_has_a_first_screen(engine: Engine) -
             assert verdict.answer.says
             entry = engine.knowledge.entries.get(root.entry or "")
             assert entry is None or entry.title.in_(lang).rstrip(".。") in verdict.answer.says
-            assert rows(report(verdict, lang, colour=False), 100) <= MOST
+            assert rows(report(verdict, lang, colour=False), 100) <= MAX_ROWS
             own = [frame for frame in (root.exception.frames if root.exception else ()) if frame.user_code]
             assert not own or first_screen(verdict, lang).frame
 

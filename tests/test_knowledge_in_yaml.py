@@ -13,7 +13,7 @@ import torchtriage
 from tests.built_in import built_in_knowledge
 
 PACKAGE = Path(torchtriage.__file__).parent
-SHORTEST = 8  # minimum length of a string that is checked; short ones such as `main` are ordinary words
+MIN_LENGTH = 8  # minimum length of a string that is checked; short ones such as `main` are ordinary words
 
 
 def strings(tree: ast.AST) -> Iterator[str]:
@@ -56,7 +56,7 @@ def known() -> frozenset[str]:
     lists = knowledge.vocabulary.lists.values()
     told = {word for each in lists for word in each.words}
     told |= {pattern.regex for each in lists for pattern in each.patterns}
-    return frozenset({*knowledge.entries, *(one for one in told if len(one) >= SHORTEST and not one.isalpha())})
+    return frozenset({*knowledge.entries, *(one for one in told if len(one) >= MIN_LENGTH and not one.isalpha())})
 
 
 def found(source: str) -> set[str]:

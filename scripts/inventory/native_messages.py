@@ -20,7 +20,7 @@ _REACH_BEFORE, _REACH_BEHIND = 90, 60
 _SOURCE = re.compile(r"[\w/.+-]+\.(?:cc|cpp|cxx|cu|cuh|h|hpp|c)")
 _FORMAT = re.compile(r"%[#0 +-]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|z|j|t|L)?([diouxXeEfFgGcsp%])")
 _BUILD_FOLDER = re.compile(r"^.*?/(?=(?:aten|c10|torch|caffe2|third_party|src|device)/)|^(?:\.\./)+")
-_LONGEST = 600
+_MAX_LENGTH = 600
 # The text of a check without its own message. It shows only the condition, on which nobody can act.
 _BARE_CHECK = re.compile(r" INTERNAL ASSERT FAILED at |^Expected .* to be true, but got false\.  \(Could this")
 # lea <register>,[rip+…], by register
@@ -87,7 +87,7 @@ class _Image:
         if not 0 <= place < self.strings.size:
             return None
         begin = place + self.strings.offset
-        end = self.library.find(b"\0", begin, begin + 4 * _LONGEST)
+        end = self.library.find(b"\0", begin, begin + 4 * _MAX_LENGTH)
         text = self.library[begin:end] if end > begin else b""
         return text.decode("ascii") if text.isascii() and not re.search(rb"[\x00-\x08\x0e-\x1f]", text) else None
 

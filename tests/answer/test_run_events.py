@@ -104,7 +104,7 @@ def test_however_much_went_wrong_few_events_are_kept_and_the_cause_is_one() -> N
     names = [f"{chr(65 + number % 26)}{chr(97 + number // 26) * 3}" for number in range(200)]
     lines = [line for name in names for line in traceback(f"widgets.Jam{name}: it jammed {'W' * 300}")]
     told = verdict([*(step(0, number) for number in range(9)), XID, *lines])
-    assert 10 < len(told.events) <= run_events.MOST
+    assert 10 < len(told.events) <= run_events.MAX_EVENTS
     assert all(len(event.text) <= 160 for event in told.events)
     assert [event.standing for event in told.events].count("cause") == 1
 
@@ -112,7 +112,7 @@ def test_however_much_went_wrong_few_events_are_kept_and_the_cause_is_one() -> N
 def test_ranks_that_all_came_to_other_steps_share_the_last_group() -> None:
     lines = [step(rank, number) for rank in range(32) for number in range(rank + 1)]
     came = verdict([*lines, *traceback("ValueError: x", prefix="[rank5]: ")]).run.last_progress
-    assert len(came) == run_events.MOST_STEPS
+    assert len(came) == run_events.MAX_STEPS
     assert (str(came[0].ranks), came[0].step) == ("0", 0)
     assert (str(came[-1].ranks), came[-1].step) == ("15-31", 31)
 

@@ -9,7 +9,7 @@ import pytest
 from tests.built_in import built_in_engine
 from tests.logs import traceback
 from torchtriage.answer import run_events
-from torchtriage.causality.error_lines import MOST_KINDS, ErrorLines
+from torchtriage.causality.error_lines import MAX_KINDS, ErrorLines
 from torchtriage.domain.line import Line, Position
 from torchtriage.domain.verdict import RunEvent, Verdict
 from torchtriage.reading import hit_selection
@@ -95,7 +95,7 @@ def test_of_many_forms_those_nearest_to_the_failure_are_told() -> None:
             f"[{stamp(500 + number)}] [ERROR] [rank 1] the {name}x part is loose",
         ]
     told = unknown(verdict([*lines, *steps(560, 1500), *FAILED]))
-    assert len(told) == run_events._MOST_UNKNOWN
+    assert len(told) == run_events._MAX_UNKNOWN
     assert [event.text.split()[-4] for event in told] == [f"{name}x" for name in names[-len(told) :]]
 
 
@@ -117,7 +117,7 @@ def test_lines_between_the_tail_and_the_last_window_are_counted_once() -> None:
 
 
 def test_of_more_lines_than_are_counted_the_last_is_still_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hit_selection, "MOST_ERRORS", 50)
+    monkeypatch.setattr(hit_selection, "MAX_ERRORS", 50)
     many = [stale(step, 2) for step in range(100, 2000)]
     (event,) = unknown(verdict([*steps(0, 1500), *many, *steps(2000, 4000), *FAILED]))
     assert 50 <= event.count < len(many)
@@ -126,9 +126,9 @@ def test_of_more_lines_than_are_counted_the_last_is_still_told(monkeypatch: pyte
 
 def test_the_kinds_that_are_counted_are_bounded() -> None:
     counted, errors = CountedLines(), ErrorLines()
-    for number in range(2 * MOST_KINDS):
+    for number in range(2 * MAX_KINDS):
         text = f"ERROR {number:b}".replace("0", "a").replace("1", "b")
         counted.add((number, text.encode()), text.encode(), None)
         errors.add(Line(number, text, text, Position(1, number)))
     assert len(list(counted)) == 256
-    assert len(list(errors)) == MOST_KINDS
+    assert len(list(errors)) == MAX_KINDS

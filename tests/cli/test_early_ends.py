@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_process import PATIENCE, until
+from tests.command_process import TIMEOUT, until
 
 # As where what HIDDEN names is not installed.
 PROGRAM = (
@@ -59,7 +59,7 @@ def test_an_error_before_the_work_is_one_line(
         for name, value in names.items():
             command, said = command.replace(name, value), said.replace(name, value)
         with started(tmp_path, *command.split(), **environment) as running:
-            output, errors = running.communicate(timeout=PATIENCE)
+            output, errors = running.communicate(timeout=TIMEOUT)
     assert (running.returncode, output) == (status, ""), errors
     (line,) = errors.splitlines()
     assert line.startswith(f"torchtriage: {said}")
@@ -72,5 +72,5 @@ def test_a_server_that_is_stopped_while_it_starts_says_nothing(tmp_path: Path) -
         with started(tmp_path, "serve", "--port", "0") as running:
             until(lambda: lock.exists() and lock.read_bytes())
             running.send_signal(signal.SIGTERM)
-            assert running.communicate(timeout=PATIENCE) == ("", "")
+            assert running.communicate(timeout=TIMEOUT) == ("", "")
     assert running.returncode == -signal.SIGTERM

@@ -26,7 +26,7 @@ from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 300  # seconds, for a busy machine
+TIMEOUT = 300  # seconds, for a busy machine
 
 
 @pytest.fixture
@@ -54,11 +54,11 @@ def worker(settings: Settings, **more: str) -> Iterator[subprocess.Popen[str]]:
         assert "works the queue" in running.stdout.readline()
         yield running
         running.terminate()
-        assert running.wait(timeout=PATIENCE) in (0, -signal.SIGKILL)
+        assert running.wait(timeout=TIMEOUT) in (0, -signal.SIGKILL)
 
 
 def until(service: Service, incident_id: str, *states: State) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while read_incident(service, incident_id).state not in states:
         assert time.monotonic() < deadline, read_incident(service, incident_id)
         time.sleep(0.05)
@@ -75,10 +75,10 @@ def test_a_worker_triages_a_servers_incidents_and_waiting_callers_get_the_verdic
         incident_id = sent(accepting)
         future = accepting.queue.find(incident_id)
         assert future is not None
-        future.result(timeout=PATIENCE)
+        future.result(timeout=TIMEOUT)
         assert read_incident(accepting, incident_id).state is State.TRIAGED
         counted = 'torchtriage_triaged_total{entry="cuda.oom",outcome="explained"} 1.0'
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while counted not in shown(port):  # it counts after it has kept the verdict
             assert time.monotonic() < deadline, shown(port)
             time.sleep(0.05)
@@ -86,7 +86,7 @@ def test_a_worker_triages_a_servers_incidents_and_waiting_callers_get_the_verdic
 
 def shown(port: int) -> str:
     """-> what a worker tells Prometheus."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
     connection.request("GET", "/metrics")
     text = connection.getresponse().read().decode()
     connection.close()

@@ -16,7 +16,7 @@ from torchtriage.decision.policy import load_policy
 from torchtriage.domain.decision import AttemptRecord, Decision
 
 SEQUENCES = 1700
-_MOST = 200  # attempts; far more than any policy allows
+_MAX_COUNT = 200  # attempts; far more than any policy allows
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Played:
 def play(seed: int) -> Played:
     """-> the job as it goes when its decisions are taken; once it is stopped or waits, one more attempt is made."""
     policy, played = load_policy(), Played(made(seed))
-    while len(played.attempts) < _MOST:
+    while len(played.attempts) < _MAX_COUNT:
         failed = played.job.attempt()
         if failed is None:
             played.ended_well = True

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from tests.built_in import built_in_knowledge
-from torchtriage.causality.findings import MOST, Findings
+from torchtriage.causality.findings import MAX_FINDINGS, Findings
 from torchtriage.domain.event import Event, EventSource, Frame, Raised, Where
 from torchtriage.domain.line import Line, Position
 from torchtriage.knowledge.cache import cache_folder
@@ -21,10 +21,10 @@ def test_equal_events_of_many_ranks_are_one_finding_and_too_many_lose_the_middle
     (only,) = findings.found()
     assert (only.count, only.ranks, only.last) == (8, frozenset(range(8)), Position(1, 7))
     letters = "abcdefghijklmnopqrstuvwxyz"
-    words = [a + b + c for a in letters for b in letters for c in letters][: MOST + 100]
+    words = [a + b + c for a in letters for b in letters for c in letters][: MAX_FINDINGS + 100]
     findings.add(at(number, f"died of {word}") for number, word in enumerate(words, 10))
     kept = [finding.event.text for finding in findings.found()]
-    assert len(kept) == MOST
+    assert len(kept) == MAX_FINDINGS
     assert findings.dropped == 101
     assert (kept[1], kept[-1]) == (f"died of {words[0]}", f"died of {words[-1]}")
 

@@ -5,7 +5,7 @@ from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.verdict import root_cause
 from torchtriage.answer.verdict_run import run_facts
 from torchtriage.causality.fallbacks import completed
-from torchtriage.causality.lines_above import ABOVE, LONGEST, LinesAbove
+from torchtriage.causality.lines_above import ABOVE, MAX_LENGTH, LinesAbove
 from torchtriage.causality.read_runs import read_runs
 from torchtriage.causality.root_cause import choose, with_attempts
 from torchtriage.domain.line import Line, Position
@@ -46,4 +46,4 @@ def test_memory_stays_within_bounds() -> None:
             kept.mark(Position(1, number))
     lines = [one for each in kept.kept().values() for one in each] + kept.opening
     assert len(lines) <= 64 * ABOVE + 1600
-    assert max(len(one.text) for one in lines) <= LONGEST
+    assert max(len(one.text) for one in lines) <= MAX_LENGTH

@@ -7,7 +7,7 @@ import pytest
 from tests.facts import line_signs, prefilter
 from tests.properties.pieces import LINES
 from torchtriage.domain.line import Line, Position
-from torchtriage.facts.line_facts import LONGEST
+from torchtriage.facts.line_facts import MAX_LENGTH
 from torchtriage.parsing.extractor import NOTHING, SharedState
 from torchtriage.parsing.registry import EXTRACTORS
 from torchtriage.reading.prefixes.learned import Labels
@@ -24,7 +24,7 @@ TOLD = (
     "Rank 5 crashed with exit code -6",
     "Main process exited, code=killed, status=9/KILL",
     "srun: error: gpu-01: task 3: Killed",
-    "x" * LONGEST + " step 5 loss 0.5",
+    "x" * MAX_LENGTH + " step 5 loss 0.5",
 )
 
 
@@ -39,7 +39,7 @@ def test_the_facts_of_a_line_are_those_that_each_sign_finds_by_itself() -> None:
     lines = texts()
     seen = prefilter().hints(lines)
     for line in lines:
-        found = {number for number, sign in enumerate(line_signs().all) if sign.shows(line[:LONGEST])}
+        found = {number for number, sign in enumerate(line_signs().all) if sign.shows(line[:MAX_LENGTH])}
         told = set(seen[line].facts) if line in seen else set()
         assert told - line_signs().enough.keys() == found - line_signs().enough.keys(), line
         alone = prefilter().hints([line])

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from tests.logs import BANNER, report, traceback
-from torchtriage.answer.progress_curve import MOST_POINTS
+from torchtriage.answer.progress_curve import MAX_POINTS
 from torchtriage.domain.verdict import ProgressCurve
 from torchtriage.engine import Engine
 from torchtriage.reading.sources import from_bytes, open_path
@@ -28,7 +28,7 @@ def loop(count: int, label: str = "", pause: int = 0) -> list[str]:
 def test_the_points_go_from_the_first_step_to_the_last(engine: Engine) -> None:
     found = curve(engine, [*loop(500), *OUT_OF_MEMORY])
     assert found is not None
-    assert len(found.lines) <= MOST_POINTS
+    assert len(found.lines) <= MAX_POINTS
     assert (found.lines[0], found.steps[0], found.times[0]) == (1, 0, "2026-05-01T09:00:00")
     assert (found.lines[-1], found.steps[-1], found.times[-1]) == (500, 499, "2026-05-01T09:16:38")
     assert found.values["last_loss"][0] == 3.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.logs import text, traceback
-from torchtriage.answer.run_comparison import MOST_NEW_LINES, ComparedRun, compared, run_lines
+from torchtriage.answer.run_comparison import MAX_NEW_LINES, ComparedRun, compared, run_lines
 from torchtriage.domain.run_comparison import ChangeKind, RunComparison
 from torchtriage.engine import Engine
 from torchtriage.reading.prefixes.paths import FileOrigins
@@ -99,7 +99,7 @@ def test_lines_of_a_new_form_above_the_failure_are_told_and_no_code(engine: Engi
 def test_of_many_new_lines_the_nearest_to_the_failure_are_told(engine: Engine) -> None:
     strange = [f"phase {'abcdefghijklmnopqrstuvwxyz'[at % 26] * (3 + at // 26)} is over" for at in range(60)]
     told = compared(run_of(engine, "hello", STEPS), run_of(engine, strange, OUT_OF_MEMORY))
-    assert len(told.new_lines) == MOST_NEW_LINES
+    assert len(told.new_lines) == MAX_NEW_LINES
     assert told.new_lines[-1].text == strange[-1]
 
 

@@ -1,4 +1,4 @@
-from torchtriage.answer.templates import LONGEST_VALUE, filled, short, shown_open, slots
+from torchtriage.answer.templates import MAX_VALUE_LENGTH, filled, short, shown_open, slots
 
 
 def test_a_sentence_is_filled() -> None:
@@ -20,7 +20,7 @@ def test_a_value_takes_one_line_of_bounded_length() -> None:
     told = filled("{message}", {"message": "a\n  b " + "x" * 500})
     assert told is not None
     assert told.startswith("a b xxx")
-    assert len(told) == LONGEST_VALUE
+    assert len(told) == MAX_VALUE_LENGTH
 
 
 def test_braces_of_code_are_no_slots() -> None:
@@ -53,10 +53,10 @@ def test_a_value_is_not_cut_behind_an_abbreviation() -> None:
         "{message}", {"message": "Python cannot trace this builtin, which is part of a module (e.g. " + "x" * 200}
     )
     assert told is not None
-    assert len(told) == LONGEST_VALUE
+    assert len(told) == MAX_VALUE_LENGTH
 
 
 def test_a_long_value_is_cut_between_words() -> None:
     assert short("word " * 60) == ("word " * 31).strip() + "..."
-    assert short("x" * 300) == "x" * (LONGEST_VALUE - 3) + "..."
+    assert short("x" * 300) == "x" * (MAX_VALUE_LENGTH - 3) + "..."
     assert short("One whole sentence stands at the beginning of this long text here. " + "word " * 60).endswith("here.")

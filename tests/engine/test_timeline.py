@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.logs import PEER_CLOSED, WAITING, agent, report, steps, text, traceback
-from torchtriage.answer.rank_marks import MOST_ALONE
+from torchtriage.answer.rank_marks import MAX_OWN_MARKS
 from torchtriage.domain.verdict import RankMark
 from torchtriage.engine import Engine
 from torchtriage.reading.sources import Run, from_bytes
@@ -55,12 +55,12 @@ def test_a_time_without_a_year_is_told_as_it_is(engine: Engine) -> None:
 
 
 def test_many_ranks_of_a_kind_share_a_mark(engine: Engine) -> None:
-    ranks = [rank for rank in range(2 * MOST_ALONE) if rank != 7]
+    ranks = [rank for rank in range(2 * MAX_OWN_MARKS) if rank != 7]
     log = text("2026-05-01 09:00:00,000 started", traceback(OOM, prefix="[rank7]: "),
                [timed_out(rank, rank % 60) for rank in ranks])  # fmt: skip
     first, waited = told(engine, from_bytes(log))
     assert (str(first.ranks), first.kind) == ("7", "first")
-    assert (str(waited.ranks), waited.kind) == (f"0-6,8-{2 * MOST_ALONE - 1}", "waited")
+    assert (str(waited.ranks), waited.kind) == (f"0-6,8-{2 * MAX_OWN_MARKS - 1}", "waited")
     assert waited.time == "2026-05-01T09:20:00.000000"
     assert waited.until == "2026-05-01T09:20:59.000000"
 

@@ -11,7 +11,7 @@ import pytest
 from tests.logs import BANNER, agent, report, steps, text, traceback
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
-from torchtriage.reading.blocks import LONGEST_LINE
+from torchtriage.reading.blocks import MAX_LINE_LENGTH
 from torchtriage.reading.sources import LogFile, Run, from_bytes
 
 OUT_OF_MEMORY = (
@@ -60,7 +60,7 @@ def test_a_single_line_of_many_megabytes(engine: Engine) -> None:
 def test_a_quoted_log_longer_than_the_longest_line(engine: Engine) -> None:
     """Cut in its middle, each of its spelled quotes would be tried as the beginning of another string."""
     quoted = json.dumps(text(traceback("KeyError: 'image'"), traceback('ValueError: "x"', DEEP) * 2000).decode())
-    assert len(quoted) > LONGEST_LINE
+    assert len(quoted) > MAX_LINE_LENGTH
     verdict = engine.triage(from_bytes(quoted.encode()))
     assert verdict.root_cause is not None
     assert verdict.root_cause.evidence[0].text.endswith("KeyError: 'image'")
@@ -70,7 +70,7 @@ def test_a_list_of_lines_longer_than_the_longest_line(engine: Engine) -> None:
     """Such a line is read in pieces, each of which would end inside of a string."""
     lines = [f"step {at} loss 0.{at} of a run that goes on" for at in range(90_000)] + traceback("KeyError: 'image'")
     listed = json.dumps(lines).encode()
-    assert len(listed) > LONGEST_LINE
+    assert len(listed) > MAX_LINE_LENGTH
     pieces = [listed[at : at + (1 << 20)] for at in range(0, len(listed), 1 << 20)]
     verdict = engine.triage(Run("run", lambda: iter([LogFile("log", lambda: iter(pieces))])))
     assert verdict.root_cause is not None

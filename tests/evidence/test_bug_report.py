@@ -92,7 +92,7 @@ def test_other_lines_of_underscores_are_a_logs(text: str) -> None:
 def test_what_is_hostile_in_a_report_costs_a_warning_at_most(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bug_report, "MOST_BYTES", 6 << 20)
+    monkeypatch.setattr(bug_report, "MAX_BYTES", 6 << 20)
     begin, end = (
         report(dmesg=SINCE_BOOT).encode().split(b"____________________________________________\n\n*** /proc", 1)
     )
@@ -110,7 +110,7 @@ def test_numbers_hold_behind_a_line_that_is_cut() -> None:
 
 
 def test_what_nvidia_smi_printed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bug_report, "_MOST_SMI", 1000)
+    monkeypatch.setattr(bug_report, "_MAX_SMI", 1000)
     read = BugReport(iter([b"====NVSMI LOG====\n" + b"    a : b\n" * 10_000]), "report")
     assert b"".join(read.kernel_lines()).strip() == b""
     assert len(read.smi) <= 1000 + len(b"    a : b\n")

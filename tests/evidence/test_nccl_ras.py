@@ -12,7 +12,7 @@ from tests.logs import steps
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
 from torchtriage.errors import UnreadableLog
-from torchtriage.evidence.nccl_ras import MOST_BYTES
+from torchtriage.evidence.nccl_ras import MAX_BYTES
 from torchtriage.reading.sources import from_bytes, open_path
 
 HEAD = """\
@@ -223,7 +223,7 @@ def test_a_report_that_is_cut_off_or_too_deep_is_refused_with_the_reason(engine:
 
 
 def test_a_report_that_is_too_large_is_left_out_with_the_reason(engine: Engine, tmp_path: Path) -> None:
-    (tmp_path / "ras.txt").write_text(text(WARNINGS) + " \n" * MOST_BYTES)
+    (tmp_path / "ras.txt").write_text(text(WARNINGS) + " \n" * MAX_BYTES)
     (tmp_path / "train.log").write_text("\n".join(steps([0])))
     notes = [source.note for source in engine.triage(open_path(tmp_path)).run.sources if source.note]
     assert notes == ["NCCL RAS report: larger than 32 MB"]

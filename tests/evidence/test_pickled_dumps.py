@@ -8,7 +8,7 @@ import pytest
 
 from torchtriage.engine import Engine
 from torchtriage.reading.file_types import FileForm, form_of
-from torchtriage.reading.pickled_dumps import MOST_BYTES, as_text, is_pickled_dump
+from torchtriage.reading.pickled_dumps import MAX_BYTES, as_text, is_pickled_dump
 from torchtriage.reading.sources import open_path
 from torchtriage.reading.unpack import Budget, Upload, unpack
 
@@ -89,7 +89,7 @@ def test_a_list_that_holds_itself_many_times_ends() -> None:
 
 
 def test_what_is_too_large_is_read_to_its_end_and_left_out() -> None:
-    chunks = iter([pickle.dumps(DUMP, 2), *[bytes(1 << 20)] * (MOST_BYTES >> 20)])
+    chunks = iter([pickle.dumps(DUMP, 2), *[bytes(1 << 20)] * (MAX_BYTES >> 20)])
     assert "larger than 32 MB" in json.loads(b"".join(as_text(chunks)))["reason"]
     assert next(chunks, None) is None
 

@@ -13,7 +13,7 @@ from torchtriage.knowledge.checks import problems
 from torchtriage.knowledge.cut_example import cut_example
 from torchtriage.knowledge.loader import load
 from torchtriage.knowledge.new_entry import Sample, case_name, failure, new_case, new_entry, path_of, with_case
-from torchtriage.knowledge.proposed_sign import LONGEST, proposed_sign
+from torchtriage.knowledge.proposed_sign import MAX_LENGTH, proposed_sign
 from torchtriage.reading.sources import from_bytes
 
 UNKNOWN = "quantum.FluxError: the flux of shard 17 left its tube in '/data/run 4' after 0x3f ticks"
@@ -135,7 +135,7 @@ def test_a_sign_leaves_values_open_and_names_them(message: str, regex: str, grou
 def test_a_sign_is_short_enough_and_whole() -> None:
     for message in (f"Error: {'many words ' * 40}", f"Error: {'12 of (3) ' * 40}", "E" * 900, "(" * 300):
         sign = proposed_sign(message)
-        assert 0 < len(sign.regex) <= LONGEST
+        assert 0 < len(sign.regex) <= MAX_LENGTH
         assert re2.search(sign.regex, message)
     assert proposed_sign("K: 'x'").general
     assert not proposed_sign(UNKNOWN).general

@@ -144,7 +144,7 @@ def test_the_newest_checkpoints_are_found_in_the_middle_of_a_big_log(engine: Eng
 
 
 def test_ranks_that_report_often_do_not_end_the_search_for_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hit_selection, "MOST_SEEN", 10)
+    monkeypatch.setattr(hit_selection, "MAX_MATCHES", 10)
     hits = hit_selection.HitSelection(Scanner(lambda: [b"Saved"]), frozenset(), lambda *_: True, frozenset({0}))
     block = b"0: Saved checkpoint\n" * 20
     for _ in range(2):

@@ -64,7 +64,7 @@ def _digits(pointer: str) -> str:
 def test_of_too_many_lines_the_first_and_the_newest_are_kept_and_equal_ones_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(line_forms, "MOST", 3)
+    monkeypatch.setattr(line_forms, "MAX_LINES", 3)
     kept = KeptLines()
     for number in range(1, 11):
         kept.add(Line(number, f"line {number}", f"line {number}", Position(1, number)))

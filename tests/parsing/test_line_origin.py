@@ -14,7 +14,7 @@ from torchtriage.matching.patterns import parsed, regex_of
 
 # Instructions of a compiled pattern. From some 17,000 on RE2 has no memory for its quick automaton (8 MiB): it says so on
 # stderr at each search and takes a slow one, which finds the same.
-MOST = 12_000
+MAX_INSTRUCTIONS = 12_000
 EXAMPLES = [
     example
     for path in sorted(BUILT_IN.glob("_vocabulary/other-programs-*.yaml"))
@@ -39,11 +39,11 @@ def test_each_line_is_another_programs_by_all_that_look_for_it(line: str) -> Non
 
 
 def test_no_sign_is_near_the_memory_of_its_automaton() -> None:
-    assert max(instructions(sign._loose) for sign in line_signs().all) < MOST
+    assert max(instructions(sign._loose) for sign in line_signs().all) < MAX_INSTRUCTIONS
 
 
 @pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_sign_of_an_entry_is_either(step: int) -> None:
     signs = [pattern.sign for pattern in parsed(built_in_knowledge())[::step]]
     texts = {text for sign in signs for text in (regex_of(sign), sign.unless) if text}
-    assert {text for text in texts if instructions(text) >= MOST} == set()
+    assert {text for text in texts if instructions(text) >= MAX_INSTRUCTIONS} == set()

@@ -20,7 +20,7 @@ from torchtriage.storage.database import Database, postgres_address
 from torchtriage.storage.schema_upgrade import upgrade
 
 pytestmark = pytest.mark.postgres
-PATIENCE = 60  # seconds; what is waited for takes parts of one
+TIMEOUT = 60  # seconds; what is waited for takes parts of one
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_each_id_is_worked_once_by_one_of_many(url: str) -> None:
 
     with working(url, work) as first, working(url, work):
         put(url, first, *map(str, range(40)))
-        assert all_done.wait(PATIENCE)
+        assert all_done.wait(TIMEOUT)
     assert sorted(done, key=int) == [str(number) for number in range(40)]
 
 
@@ -78,7 +78,7 @@ def test_a_rolled_back_id_is_not_in_the_queue(url: str) -> None:
             session.rollback()
         database.close()
         put(url, queue, "2")
-        assert done.wait(PATIENCE)
+        assert done.wait(TIMEOUT)
     assert worked == ["2"]
 
 
@@ -89,12 +89,12 @@ def test_large_logs_leave_a_thread_to_the_others(url: str) -> None:
         if known == "small":
             done.set()
         else:
-            held.wait(PATIENCE)
+            held.wait(TIMEOUT)
 
     with working(url, work) as queue:
         put(url, queue, "1", "2", "3", size=1 << 30)
         put(url, queue, "small")
-        assert done.wait(PATIENCE)
+        assert done.wait(TIMEOUT)
         held.set()
 
 
@@ -104,12 +104,12 @@ def test_work_that_only_stores_its_result_frees_its_place(url: str) -> None:
     def work(known: str) -> None:
         queue.release(known)
         found.release()
-        kept.wait(PATIENCE)
+        kept.wait(TIMEOUT)
 
     with working(url, work) as queue:
         put(url, queue, *map(str, range(6)))
         for _ in range(6):  # on two places
-            assert found.acquire(timeout=PATIENCE)
+            assert found.acquire(timeout=TIMEOUT)
         kept.set()
         until_empty(url)
 
@@ -143,7 +143,7 @@ def test_failed_work_is_tried_again(url: str, monkeypatch: pytest.MonkeyPatch) -
 
     with working(url, work) as queue:
         put(url, queue, "1")
-        assert done.wait(PATIENCE)
+        assert done.wait(TIMEOUT)
     assert tries == ["1"] * 3
 
 
@@ -152,12 +152,12 @@ def test_a_queue_that_does_not_work_leaves_all_to_another(url: str) -> None:
     with working(url, lambda _: pytest.fail("it was not started"), started=False) as idle:
         put(url, idle, "1")
         with working(url, lambda _: done.set()):
-            assert done.wait(PATIENCE)
+            assert done.wait(TIMEOUT)
 
 
 def until_empty(url: str) -> None:
     """Waits until no job is left."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     with psycopg.connect(**postgres_address(url), autocommit=True) as asking:
         while asking.execute("SELECT count(*) FROM procrastinate_jobs").fetchone() != (0,):
             assert time.monotonic() < deadline
@@ -174,13 +174,13 @@ def test_work_that_ends_during_an_outage_is_recorded_later_and_not_repeated() ->
     def work(known: str) -> None:
         worked.append(known)
         begun.set()
-        assert ending.wait(PATIENCE)
+        assert ending.wait(TIMEOUT)
 
     with PostgresServer(programs) as server, server.database() as url:
         upgrade(url)
         with working(url, work) as queue:
             put(url, queue, "1")
-            assert begun.wait(PATIENCE)
+            assert begun.wait(TIMEOUT)
             with server.stopped():
                 ending.set()
                 time.sleep(1)  # its end can't be told to anyone meanwhile
@@ -203,7 +203,7 @@ def test_a_job_that_was_given_out_and_never_arrived_is_given_back(url: str, monk
             """SELECT 'small', 'triage', '7', '{"incident": "7"}', 'doing', max(id) FROM procrastinate_workers """
             "HAVING max(id) IS NOT NULL RETURNING id"
         )
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not lost.execute(lose).fetchall():
             assert time.monotonic() < deadline
             time.sleep(0.05)

@@ -14,7 +14,7 @@ from torchtriage.reading.blocks import blocks
 from torchtriage.reading.redaction import encoded_secrets
 from torchtriage.reading.redaction.encoded_secrets import unspelled, without_spelled_secrets
 from torchtriage.reading.redaction.redact import redacted
-from torchtriage.reading.unwrap.decoder_interface import LARGEST
+from torchtriage.reading.unwrap.decoder_interface import MAX_BYTES
 
 SECRET = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
 LOG = f"step 41 loss 2.1\nValueError: denied with token {SECRET} and no more\n" * 3
@@ -103,18 +103,18 @@ def test_what_the_engine_would_not_decode_goes_by_in_pieces() -> None:
 
     def pieces() -> Iterator[bytes]:
         line = base64.b64encode(LOG.encode())
-        for number in range(LARGEST // (1 << 20) + 4):
+        for number in range(MAX_BYTES // (1 << 20) + 4):
             pulled.append(number)
             yield (line * ((1 << 20) // len(line) + 1))[: 1 << 20]
 
     told = unspelled(pieces())
     assert len(next(told)) == 1 << 20
-    assert len(pulled) <= LARGEST // (1 << 20) + 1
-    assert sum(map(len, told)) == (LARGEST // (1 << 20) + 3) << 20
+    assert len(pulled) <= MAX_BYTES // (1 << 20) + 1
+    assert sum(map(len, told)) == (MAX_BYTES // (1 << 20) + 3) << 20
 
 
 def test_a_bomb_in_base64_is_left_as_it_is() -> None:
-    bomb = base64.b64encode(gzip.compress(b"\n" * (LARGEST + 1)))
+    bomb = base64.b64encode(gzip.compress(b"\n" * (MAX_BYTES + 1)))
     assert stored(bomb) == bomb
     assert stored(b"x " + bomb + b"\n") == b"x " + bomb + b"\n"
 

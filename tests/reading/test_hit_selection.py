@@ -1,7 +1,7 @@
 import pytest
 
 from tests.logs import text, traceback
-from torchtriage.reading.hit_selection import BRIEFLY, MOST_HITS, MOST_SIMILAR, HitSelection
+from torchtriage.reading.hit_selection import BRIEFLY, MAX_HITS, MAX_SIMILAR, HitSelection
 from torchtriage.reading.scan import Scanner
 from torchtriage.reading.windows import Windows
 
@@ -59,9 +59,9 @@ def test_a_launchers_own_traceback_is_always_read() -> None:
 
 def test_alike_lines_end_but_each_rank_is_heard() -> None:
     chosen = hits()
-    same = b"".join(b"[rank3]: WidgetError: %d\n" % number for number in range(MOST_SIMILAR + 50))
+    same = b"".join(b"[rank3]: WidgetError: %d\n" % number for number in range(MAX_SIMILAR + 50))
     found = list(chosen.select(same))
-    assert (len(found), chosen.skipped) == (MOST_SIMILAR, 50)
+    assert (len(found), chosen.skipped) == (MAX_SIMILAR, 50)
     assert [hit.brief for hit in found].index(True) == BRIEFLY
     assert len(list(chosen.select(b"".join(b"[rank%d]: WidgetError: 1\n" % rank for rank in range(20))))) == 19
 
@@ -70,15 +70,15 @@ def test_lines_that_differ_end_at_the_patterns_limit_and_another_pattern_still_h
     chosen = hits(frozenset())
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = (a + b + c for a in letters for b in letters for c in letters)
-    data = text(*(f"WidgetError: {word}" for word, _ in zip(words, range(MOST_HITS + 100), strict=False)))
-    assert len(list(chosen.select(data))) == MOST_HITS
+    data = text(*(f"WidgetError: {word}" for word, _ in zip(words, range(MAX_HITS + 100), strict=False)))
+    assert len(list(chosen.select(data))) == MAX_HITS
     assert chosen.skipped == 100
     assert len(list(chosen.select(b"WidgetError: new: Traceback (most recent call last):\n"))) == 1
 
 
 def test_a_pattern_that_never_stops_is_taken_out_of_the_scan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchtriage.reading.hit_selection.MOST_SEEN", 100)
-    monkeypatch.setattr("torchtriage.reading.hit_selection.MOST_IGNORED", 200)
+    monkeypatch.setattr("torchtriage.reading.hit_selection.MAX_MATCHES", 100)
+    monkeypatch.setattr("torchtriage.reading.hit_selection.MAX_IGNORED", 200)
     chosen = hits()
     for _ in range(6):
         list(chosen.select(b"WidgetError: x\n" * 100))

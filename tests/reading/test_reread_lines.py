@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torchtriage.reading.reread_lines import LONGEST, TAIL, Span, Wanted, joined, look_again
+from torchtriage.reading.reread_lines import MAX_LENGTH, TAIL, Span, Wanted, joined, look_again
 from torchtriage.reading.sources import from_bytes, kept_stdin, open_path
 
 
@@ -37,7 +37,7 @@ def test_the_end_of_a_file_is_read_in_whole_lines_with_their_numbers() -> None:
 def test_a_file_without_a_last_line_end_and_a_very_long_line() -> None:
     seen = look_again(from_bytes(b"a\n" + b"x" * 100_000 + b"\nend"), Wanted((Span(None, 1, 9),), frozenset([None])))
     assert [seen.lines[None, number][:3] for number in (1, 2, 3)] == ["a", "xxx", "end"]
-    assert len(seen.lines[None, 2]) == LONGEST
+    assert len(seen.lines[None, 2]) == MAX_LENGTH
     assert seen.tails[None][-1].number == 3
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from torchtriage.reading.slurm_nodelist import MOST, hosts, numbers, sorted_hosts
+from torchtriage.reading.slurm_nodelist import MAX_NAMES, hosts, numbers, sorted_hosts
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,8 @@ def test_a_node_list_in_full(told: str, names: tuple[str, ...]) -> None:
 
 
 def test_a_list_without_end_is_cut() -> None:
-    assert len(hosts("gpu[0-999999999]")) == MOST
-    assert len(numbers("0-999999999,5")) == MOST
+    assert len(hosts("gpu[0-999999999]")) == MAX_NAMES
+    assert len(numbers("0-999999999,5")) == MAX_NAMES
 
 
 def test_numbers_and_the_order_of_names() -> None:

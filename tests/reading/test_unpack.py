@@ -160,7 +160,7 @@ def test_a_bomb_ends_at_the_limit_in_little_memory(pack: Callable[[], bytes]) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("name", hostile_uploads.PACKED)
 def test_little_that_makes_much_work_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpack_module, "_MOST_FILES", 2500)
+    monkeypatch.setattr(unpack_module, "_MAX_FILES", 2500)
     packed = hostile_uploads.PACKED[name]()
     came_out = 0
 
@@ -232,7 +232,7 @@ def test_headers_of_an_archive_are_not_read_into_memory() -> None:
 
 
 def test_too_many_wrappings_and_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpack_module, "_MOST_FILES", 50)
+    monkeypatch.setattr(unpack_module, "_MAX_FILES", 50)
     with pytest.raises(UnreadableLog, match="nested more than 3 times"):
         unpacked(gzip.compress(gzip.compress(gzip.compress(gzip.compress(b"x")))))
     with pytest.raises(UnreadableLog, match="more than 50 files"):

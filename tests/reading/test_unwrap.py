@@ -11,7 +11,7 @@ from torchtriage.reading.blocks import blocks
 from torchtriage.reading.lines import lines
 from torchtriage.reading.prefixes.paths import FileOrigin
 from torchtriage.reading.unwrap import Unwrapped, decoders, unwrap
-from torchtriage.reading.unwrap.decoder_interface import LARGEST, Decoded, Decoder, from_lines, numbered_lines
+from torchtriage.reading.unwrap.decoder_interface import MAX_BYTES, Decoded, Decoder, from_lines, numbered_lines
 
 LOG = [f"step {at} loss 0.5" for at in range(12)]
 
@@ -95,13 +95,13 @@ def test_what_is_too_large_to_be_turned_is_read_as_it_stands_and_said() -> None:
 
     def endless() -> Iterator[bytes]:
         yield b"[" + line.encode()
-        for _ in range(2 * LARGEST // len(line) // 1000):
+        for _ in range(2 * MAX_BYTES // len(line) // 1000):
             yield line.encode() * 1000
 
     found: Unwrapped = unwrap(endless())
     assert found.warning is not None
-    assert f"more than {LARGEST >> 20} MB" in found.warning
-    assert sum(map(len, found.blocks)) > LARGEST
+    assert f"more than {MAX_BYTES >> 20} MB" in found.warning
+    assert sum(map(len, found.blocks)) > MAX_BYTES
 
 
 @given(

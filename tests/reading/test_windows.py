@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchtriage.errors import UnreadableLog
-from torchtriage.reading.blocks import LONGEST_LINE, blocks
+from torchtriage.reading.blocks import MAX_LINE_LENGTH, blocks
 from torchtriage.reading.scan import Scanner
-from torchtriage.reading.windows import AFTER, AFTER_WIDE, BEFORE, BEFORE_WIDE, HEAD, LEAST, TAIL, WHOLE, Windows
+from torchtriage.reading.windows import AFTER, AFTER_WIDE, BEFORE, BEFORE_WIDE, HEAD, MAX_DIVISOR, TAIL, WHOLE, Windows
 
 SCANNER = Scanner(lambda: [rb"HIT"])
 
@@ -45,7 +45,7 @@ def test_above_the_head_of_a_traceback_more_is_kept_and_no_line_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "part"), [(1, 1), (WHOLE, 1), (2 * WHOLE, 2), (LEAST * WHOLE, LEAST), (10**6, LEAST)]
+    ("number", "part"), [(1, 1), (WHOLE, 1), (2 * WHOLE, 2), (MAX_DIVISOR * WHOLE, MAX_DIVISOR), (10**6, MAX_DIVISOR)]
 )
 def test_of_thousands_of_files_each_keeps_less(number: int, part: int) -> None:
     lines, windows = kept(b"".join(b"%09d\n" % line for line in range(1, 60_001)), number=number)
@@ -69,7 +69,7 @@ def test_a_small_log_is_kept_whole_however_it_arrives(lines: list[bytes], chunk:
 
 def test_a_line_without_an_end_is_cut_and_does_not_grow_forever() -> None:
     parts = list(blocks((b"x" * (1 << 20) for _ in range(9)), "log"))
-    assert max(map(len, parts)) <= LONGEST_LINE + (1 << 20) + 1
+    assert max(map(len, parts)) <= MAX_LINE_LENGTH + (1 << 20) + 1
 
 
 def test_utf16_is_read_as_text() -> None:

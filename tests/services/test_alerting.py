@@ -46,7 +46,7 @@ Traceback (most recent call last):
 RuntimeError: the frobnicator of layer 7 is out of tune
 """
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60  # seconds, for a busy machine
+TIMEOUT = 60  # seconds, for a busy machine
 _numbers = itertools.count()
 
 
@@ -390,7 +390,7 @@ class Receivers:
     def answer(self, asked: Asked) -> Told:
         self.asked.append(asked.path)
         if asked.path.startswith("/hang/"):
-            self.go_on.wait(PATIENCE)
+            self.go_on.wait(TIMEOUT)
         return Told(b"{}")
 
     def routes(self, folder: Path, *names: str) -> dict[str, Any]:
@@ -421,7 +421,7 @@ def posting(service: Service) -> Iterator[OutboxWorker]:
 
 
 def wait_until(true: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -451,7 +451,7 @@ def test_work_without_a_lane_blocks_no_other_kind(service: Service) -> None:
 
     def hang(item: OutboxItem) -> None:
         hanging[item.kind] += 1
-        go_on.wait(PATIENCE)
+        go_on.wait(TIMEOUT)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("torchtriage.services.outbox_worker.work", lambda _, item, *__: hang(item))

@@ -29,7 +29,7 @@ from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
 
-PATIENCE = 120  # seconds, for a busy machine
+TIMEOUT = 120  # seconds, for a busy machine
 MODEL = (BUILT_IN / "dataloader" / "shm-bus-error.yaml").read_text("utf-8")
 BROKEN = "id: custom.broken\ntitle: {en: [\n"
 
@@ -153,8 +153,8 @@ def test_a_triage_that_is_killed_is_tried_once_more_while_no_other_runs(calling:
         before = [pool.submit(calling, f"before-{number}", 0) for number in range(20)]
         killed = [pool.submit(calling, f"killed-{number}", 1) for number in range(3)]
         after = [pool.submit(calling, f"after-{number}", 0) for number in range(20)]
-        assert [future.result(PATIENCE) for future in killed] == [0, 0, 0]
-        assert max(future.result(PATIENCE) for future in before + after) > 0  # else there was nothing to be alone from
+        assert [future.result(TIMEOUT) for future in killed] == [0, 0, 0]
+        assert max(future.result(TIMEOUT) for future in before + after) > 0  # else there was nothing to be alone from
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import postgres as servers
-from tests.command_process import PATIENCE, Running, Sender, command, states, until
+from tests.command_process import TIMEOUT, Running, Sender, command, states, until
 from tests.postgres import PostgresServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
@@ -86,7 +86,7 @@ def test_connections_that_break_repeatedly_leave_no_incident_waiting(programs: P
     with whole(programs, tmp_path / "data") as (server, url, serving), ExitStack() as senders:
         each = [senders.enter_context(Sender(serving, 0.01, name)) for name in "abcd"]
         cuts = 0
-        deadline = time.monotonic() + 2 * PATIENCE
+        deadline = time.monotonic() + 2 * TIMEOUT
         while sum(len(sender.accepted) for sender in each) < MANY and time.monotonic() < deadline:
             time.sleep(dice.uniform(0.1, 1))
             server.disconnect_all()
@@ -107,4 +107,4 @@ def test_a_database_that_hangs_prevents_no_process_from_ending(programs: Path, t
         with server.suspended():
             until(lambda: serving.ask("GET", "/readyz")[0] == 503)
             serving.process.terminate()
-            assert serving.process.wait(timeout=PATIENCE) == 1  # which says that it was ended, after 28 seconds
+            assert serving.process.wait(timeout=TIMEOUT) == 1  # which says that it was ended, after 28 seconds

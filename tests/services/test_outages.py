@@ -31,7 +31,7 @@ from torchtriage.storage import incidents
 from torchtriage.storage.database import Database, StorageUnavailable
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 300  # seconds, for a busy machine
+TIMEOUT = 300  # seconds, for a busy machine
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ def test_postgres_stopped_and_started_under_load_loses_nothing(tmp_path: Path) -
         for _ in range(2):
             more_than(accepted, len(accepted) + 3)
             with server.stopped():
-                assert refused.wait(PATIENCE)
+                assert refused.wait(TIMEOUT)
             refused.clear()
         more_than(accepted, len(accepted) + 3)
         stopping.set()
@@ -74,14 +74,14 @@ def test_postgres_stopped_and_started_under_load_loses_nothing(tmp_path: Path) -
 
 
 def more_than(accepted: dict[str, bytes], count: int) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while len(accepted) <= count:
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
 def triaged(service: Service, incident_id: str) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while read_incident(service, incident_id).state is not State.TRIAGED:
         assert time.monotonic() < deadline, read_incident(service, incident_id)
         time.sleep(0.05)
@@ -97,11 +97,11 @@ def serving(folder: Path) -> Iterator[tuple[int, int]]:
         address = running.stdout.readline().split()[3].rstrip(",")
         yield running.pid, int(address.rpartition(":")[2])
         running.terminate()
-        assert running.wait(timeout=PATIENCE) in (0, -signal.SIGTERM)
+        assert running.wait(timeout=TIMEOUT) in (0, -signal.SIGTERM)
 
 
 def ask(port: int, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
     connection.request(method, path, body)
     answer = connection.getresponse()
     found = answer.status, answer.read()

@@ -18,7 +18,7 @@ import pytest
 
 from tests import http_server
 from tests import postgres as servers
-from tests.command_process import PATIENCE, ROOT, Sender, command, states, until
+from tests.command_process import ROOT, TIMEOUT, Sender, command, states, until
 from tests.http_server import Asked, Told
 from tests.postgres import PostgresServer
 from tests.services.logs import OUT_OF_MEMORY, upload
@@ -176,7 +176,7 @@ def test_a_worker_stops_soon_while_its_database_is_unavailable(own_postgres: Pos
         with own_postgres.stopped():
             until(lambda: "the queue is unavailable" in worker.messages.read_text())
             worker.process.terminate()
-            assert worker.process.wait(timeout=PATIENCE) == 0  # by itself: who is ended after 28 seconds ends with 1
+            assert worker.process.wait(timeout=TIMEOUT) == 0  # by itself: who is ended after 28 seconds ends with 1
         assert "Traceback" not in worker.messages.read_text()
 
 
@@ -188,7 +188,7 @@ def test_a_worker_whose_queue_has_died_says_so_and_ends(postgres: PostgresServer
             "TRIAGE_DATA_DIR": str(tmp_path), "TRIAGE_DATABASE_URL": url, "TRIAGE_WORKERS": "0", "TRIAGE_LOG_LEVEL": "error",
         }  # fmt: skip
         done = subprocess.run(
-            [sys.executable, "-c", _DYING], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE
+            [sys.executable, "-c", _DYING], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=TIMEOUT
         )
     assert (done.returncode, done.stderr.splitlines()[-1:]) == (
         1, ["torchtriage: the queue thread died; other processes take over its jobs"],
@@ -203,7 +203,7 @@ def test_a_database_that_is_taken_away_stops_the_service_in_one_line(tmp_path: P
         shutil.copy(folder / taken, folder / "copy")
         (folder / "copy").replace(folder / taken)
         assert server.ask("POST", INCIDENTS, b"another\n" + OUT_OF_MEMORY)[0] in (0, 503)
-        assert server.process.wait(timeout=PATIENCE) == 1
+        assert server.process.wait(timeout=TIMEOUT) == 1
     said = server.messages.read_text().splitlines()
     assert said[-1].startswith(f"torchtriage: {folder / taken} was moved or replaced while it was open")
     assert len(said) <= 3, said

@@ -207,7 +207,7 @@ def test_a_log_that_takes_the_service_down_each_time_fails_in_the_end(service: S
     """As of a service that is started again after each time."""
     incident_id = sent(service, OUT_OF_MEMORY)
     now = datetime.now(UTC)
-    for _ in range(triage_claims.MOST_TRIES):
+    for _ in range(triage_claims.MAX_TRIES):
         now += timedelta(days=1)
         with service.database.transaction() as session:
             assert triage_claims.claim(session, [incident_id], now)

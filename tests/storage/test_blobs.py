@@ -92,7 +92,7 @@ def test_any_lines_are_found_whatever_the_frames(
     folder = tmp_path_factory.mktemp("blobs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(zstd_frames, "FRAME", frame)
-        patch.setattr(zstd_frames, "MOST", 3 * frame)
+        patch.setattr(zstd_frames, "MAX_READ_BYTES", 3 * frame)
         store = BlobStore(str(folder), folder)
         sha256, _, told = keep(store, [content])
         expected = content.split(b"\n")

@@ -160,8 +160,8 @@ def every_page(session: Session, wanted: StatsFilter, by: str, bucket: Bucket) -
 
 @pytest.mark.parametrize("most", [pytest.param(5, marks=pytest.mark.slow), 10_000])
 def test_whole_days_and_parts_of_days_add_up(database: Database, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stats, "MOST", most)
-    monkeypatch.setattr(stats, "MOST_SUMMED", most)
+    monkeypatch.setattr(stats, "MAX_COUNTED", most)
+    monkeypatch.setattr(stats, "MAX_SUMMED", most)
     dice = random.Random(1)
     with database.transaction() as session:
         for i in range(80):

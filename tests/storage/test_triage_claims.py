@@ -40,7 +40,7 @@ def test_a_claimed_incident_counts_as_waiting_until_it_is_final(database: Databa
 def test_a_returned_try_does_not_count(database: Database) -> None:
     with database.transaction() as session:
         incident = values.added(session)
-        for _ in range(2 * triage_claims.MOST_TRIES):
+        for _ in range(2 * triage_claims.MAX_TRIES):
             assert triage_claims.claim(session, [incident], values.START)[incident].tries == 1
             triage_claims.hand_back(session, incident)
         assert incidents.read(session, incident).state is State.RECEIVED
@@ -50,7 +50,7 @@ def test_an_incident_that_was_lost_often_is_tried_less_and_less_often(database: 
     with database.transaction() as session:
         incident = values.added(session)
     at, moments = timedelta(0), []
-    for tries in range(1, triage_claims.MOST_TRIES + 2):
+    for tries in range(1, triage_claims.MAX_TRIES + 2):
         while lose(database, incident, at) != tries:
             assert due(database, at) == []
             at += timedelta(minutes=1)

@@ -20,12 +20,12 @@ from torchtriage.watcher.kubernetes_api import connected
 from torchtriage.watcher.options import Options
 from torchtriage.watcher.watcher import Watcher
 
-PATIENCE = 300.0  # seconds, after which what should have happened has not
+TIMEOUT = 300.0  # seconds, after which what should have happened has not
 
 
 def until(what: Callable[[], Any]) -> Any:
     """-> the first true answer; fails where there is none for a long time."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not (answer := what()):
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.05)
@@ -42,7 +42,7 @@ def service(tmp_path_factory: pytest.TempPathFactory, migrated_sqlite: Path) -> 
 @pytest.fixture(scope="session")
 def asking() -> Iterator[httpx2.Client]:
     """One client for all tests: to make one takes more than ten requests do."""
-    with httpx2.Client(timeout=PATIENCE) as client:
+    with httpx2.Client(timeout=TIMEOUT) as client:
         yield client
 
 

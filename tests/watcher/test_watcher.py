@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import serving as serving_triage
 from tests.ports import kept_port
 from tests.watcher.api_server import ApiServer
-from tests.watcher.conftest import PATIENCE, Bench, until
+from tests.watcher.conftest import TIMEOUT, Bench, until
 from tests.watcher.pods import (
     at,
     event,
@@ -377,7 +377,7 @@ def test_the_command_ends_when_it_is_asked_to(bench: Bench, api: ApiServer) -> N
             )
         finally:
             process.terminate()
-            _, said = process.communicate(timeout=PATIENCE)
+            _, said = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 0
     assert "PyTorchJob ml/told attempt 0" in said
     assert f"{bench.url}/incidents/" in said

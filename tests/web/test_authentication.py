@@ -312,7 +312,7 @@ def test_without_proxies_in_the_settings_nobody_is_believed(tmp_path: Path) -> N
 
 
 def test_a_token_has_so_many_sessions_and_the_oldest_ends(guarded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "MOST_SESSIONS", 3)
+    monkeypatch.setattr(access, "MAX_SESSIONS", 3)
     database = service_of(guarded).database
     (mine, known), (other, _) = (access.create(database, "ann", [Scope.READ], None, "a test") for _ in range(2))
 
@@ -336,7 +336,7 @@ def test_a_token_has_so_many_sessions_and_the_oldest_ends(guarded: TestClient, m
 
 
 def test_people_of_a_provider_have_so_many_sessions_each(guarded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "MOST_SESSIONS", 2)
+    monkeypatch.setattr(access, "MAX_SESSIONS", 2)
     database = service_of(guarded).database
     ann, bob = (Caller(name, frozenset({Scope.READ})) for name in ("ann@example.org", "bob@example.org"))
     secrets = [access.begin_session(database, who, timedelta(hours=1))[0] for who in (bob, ann, ann, ann)]
@@ -344,7 +344,7 @@ def test_people_of_a_provider_have_so_many_sessions_each(guarded: TestClient, mo
 
 
 def test_logins_at_the_same_moment_leave_no_more_sessions(guarded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "MOST_SESSIONS", 3)
+    monkeypatch.setattr(access, "MAX_SESSIONS", 3)
     database = service_of(guarded).database
     ann = Caller("ann@example.org", frozenset({Scope.READ}))
     with ThreadPoolExecutor(8) as threads:

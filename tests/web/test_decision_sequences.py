@@ -18,7 +18,7 @@ from torchtriage.settings import Settings
 from torchtriage.web.app import create_app
 
 HOSTS = tuple(f"gpu-{number:03}" for number in range(8))
-_MOST = 30  # attempts, more than the policy allows without progress
+_MAX_COUNT = 30  # attempts, more than the policy allows without progress
 Attempt = Callable[
     [int, frozenset[str]], list[str] | None
 ]  # the failure's lines of an attempt; None where it ends well
@@ -67,7 +67,7 @@ def preempted(chance: random.Random) -> Attempt:
 
 def unknown(chance: random.Random) -> Attempt:
     """What no entry names, and what passes for some jobs only."""
-    times = chance.choice((1, 1, _MOST))
+    times = chance.choice((1, 1, _MAX_COUNT))
     return lambda attempt, out: raised("widgets.WidgetError: jammed") if attempt < times else None
 
 
@@ -85,7 +85,7 @@ def play(client: TestClient, seed: int, actions: Counter[tuple[str, str]]) -> in
     kind = list(KINDS)[seed % len(KINDS)]
     failing, out, job = KINDS[kind](chance), frozenset[str](), f"{kind}-{seed}"
     step, moves = chance.randint(10, 900), kind not in ("oom", "bug", "unknown")
-    for attempt in range(_MOST):
+    for attempt in range(_MAX_COUNT):
         failure = failing(attempt, out)
         if failure is None:
             answer = client.post("/api/v1/run-summaries", json={"job_name": kind, "job_id": job})

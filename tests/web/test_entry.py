@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from tests.yaml_files import read_yaml
 from torchtriage.knowledge import BUILT_IN
-from torchtriage.services.explain_match import MOST_TEXT
+from torchtriage.services.explain_match import MAX_TEXT
 from torchtriage.settings import Settings
 from torchtriage.web.app import create_app
 
@@ -20,11 +20,11 @@ TRY = "/knowledge/cuda.oom/try"
 
 
 def test_an_invalid_text_is_reported_above_the_form(client: TestClient) -> None:
-    for text, said in (("  \n", "no text to match"), ("x" * (MOST_TEXT + 1), "the text is longer than 200000")):
+    for text, said in (("  \n", "no text to match"), ("x" * (MAX_TEXT + 1), "the text is longer than 200000")):
         page = client.post(TRY, data={"text": text}, headers=BROWSER)
         assert page.status_code == 400
         assert said in page.text
-    huge = client.post(TRY, data={"text": "é" * MOST_TEXT}, headers=BROWSER)
+    huge = client.post(TRY, data={"text": "é" * MAX_TEXT}, headers=BROWSER)
     assert huge.status_code == 400
     assert "the form is too long" in huge.text
     assert client.post(TRY, data={"text": ""}).json()["error"]["code"] == "bad_input"

@@ -27,7 +27,7 @@ from torchtriage.web.app import create_app
 AT_ONCE = 42
 ATTEMPTS = 3  # as a busy machine has its moments; who holds small logs up does it each time
 MB = 1 << 20
-_LEAST_SHARE = 0.05  # of the processors; with less nothing can be told
+_MIN_SHARE = 0.05  # of the processors; with less nothing can be told
 FORM = {"Content-Type": "multipart/form-data; boundary=x"}
 
 
@@ -73,7 +73,7 @@ def under_attack(bodies: list[tuple[bytes, dict[str, str]]], folder: Path) -> tu
     told = {(status, body["error"]["code"]) for status, body in refused}
     assert told <= {(413, "log_too_large"), (422, "unreadable_log"), (400, "bad_form"), (503, "busy")}
     assert told, "no hostile body was refused"
-    return max(seconds), 1 / min(1.0, max(_LEAST_SHARE, 1 - share))
+    return max(seconds), 1 / min(1.0, max(_MIN_SHARE, 1 - share))
 
 
 def busy() -> float:
@@ -121,7 +121,7 @@ def test_slow_senders_do_not_block_others(tmp_path: Path) -> None:
 
 def test_a_body_that_cannot_be_received_now_may_be_sent_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_spool, "_FILES", 1)
-    monkeypatch.setattr(request_spool, "_PATIENCE", 0.1)
+    monkeypatch.setattr(request_spool, "_TIMEOUT", 0.1)
     with TestClient(create_app(Settings(data_dir=tmp_path, workers=0))) as client:
         intake = client.app.state.intake  # type: ignore[attr-defined]
         client.portal.call(intake.spools.files.acquire)  # type: ignore[union-attr]

@@ -354,7 +354,7 @@ def test_groups_are_sorted_and_paged_both_ways(
     for number, name in enumerate(("Aaa", "Bbb", "Ccc")):
         for turn in range(number + 1):
             given(service, UNKNOWN.format(f"{name}Error", turn), job_id=f"{name} {turn}", gpus=100 - 40 * number)
-    monkeypatch.setattr("torchtriage.web.pages.groups._AT_ONCE", 2)
+    monkeypatch.setattr("torchtriage.web.pages.groups._BATCH_SIZE", 2)
 
     def order(sort: str) -> list[str]:
         first = client.get(f"/groups?sort={sort}").text

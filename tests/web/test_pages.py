@@ -142,7 +142,7 @@ def test_filters_live_in_the_address(client: TestClient) -> None:
 def test_the_list_is_paged(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         handed_in(client, f"{OOM}page {number}\n")
-    monkeypatch.setattr("torchtriage.web.pages.incidents._AT_ONCE", 2)
+    monkeypatch.setattr("torchtriage.web.pages.incidents._BATCH_SIZE", 2)
     first = client.get("/incidents?entry=cuda.oom").text
     older = re.search(r'href="([^"]+)" rel="next"', first)
     assert older is not None

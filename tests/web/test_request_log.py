@@ -96,4 +96,4 @@ def test_all_lines_of_a_request_have_its_id(client: TestClient, told: Told, monk
 
 def test_a_long_path_is_shortened(client: TestClient, told: Told) -> None:
     client.get("/" + "x" * 5000)
-    assert len(told.access()[0]["path"]) == request_log._LONGEST_PATH
+    assert len(told.access()[0]["path"]) == request_log._MAX_PATH_LENGTH

@@ -26,7 +26,7 @@ from torchtriage.settings import Settings
 from torchtriage.web.app import create_app
 
 pytestmark = pytest.mark.first  # its waiting costs nothing while others compute
-PATIENCE = 120  # seconds, for a busy machine
+TIMEOUT = 120  # seconds, for a busy machine
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def url(service: Service) -> Iterator[str]:
 
 def until(done: Callable[[], Any]) -> Any:
     """-> the first true result."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not (found := done()):
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -20,7 +20,7 @@ from torchtriage.domain.fact import Fact
 from torchtriage.domain.verdict import Answer, AnswerStep, RootCause
 from torchtriage.lazy_regex import lazy_regex
 
-MOST_STEPS = 3
+MAX_STEPS = 3
 _NO_EXCEPTION = frozenset({"", "exception"})  # the exception type of a traceback that shows no type
 # Exceptions that the interpreter itself raises: the code of the line says more than the call.
 _OF_INTERPRETER = (LookupError, AttributeError, NameError, ArithmeticError, TypeError)
@@ -36,7 +36,7 @@ _BESIDE = (
     ("printed_value", sentences.PRINTED_BEFORE),
     ("passed_name", sentences.PASSED_IN),
 )
-_MOST_BESIDE = 2
+_MAX_EXTRA_SENTENCES = 2
 _FEW_ABOVE = 3  # lines: if the log has no more above the failure, what led to the failure was not submitted
 # Slots that give the same information.
 _RANKS = frozenset({"ranks", "rank_count", "same_second", "failed_ranks", "by_rank"})
@@ -200,7 +200,7 @@ def _beside(says: str, named: frozenset[str], values: Mapping[str, str], lang: L
             known = known or (values.get(slot, "") in says and values.get("printed_name", "") in says)
         if not known and (sentence := _fill(template, values, lang)):
             told.append(sentence)
-    return told[:_MOST_BESIDE]
+    return told[:_MAX_EXTRA_SENTENCES]
 
 
 def _is_at_step(values: Mapping[str, str]) -> bool:
@@ -344,7 +344,7 @@ def _steps(
         if do is not None and all(_meets(condition, asked) for condition in step.when):
             begun = do if told else _begun(do)
             told.append(AnswerStep(begun, _command(step, values)))
-    return tuple(told[:MOST_STEPS])
+    return tuple(told[:MAX_STEPS])
 
 
 def _command(step: Step, values: Mapping[str, str]) -> str | None:
@@ -396,4 +396,4 @@ def _of_fixes(
             runs = (_run(command, values) for command in fix.commands)
             usable = (run for run in runs if run is not None and not is_open(run) and "\n" not in run)
             told.append(AnswerStep(do, next(usable, None)))
-    return tuple(told[: MOST_STEPS - 1])
+    return tuple(told[: MAX_STEPS - 1])

@@ -26,8 +26,8 @@ _OF_PLACE = frozenset({"library_frame", "library_function"})
 _MEANINGLESS = "zq zq zq zq 7"
 PRONOUNS = "pronouns"  # the vocabulary's list: words that name nothing by themselves
 _MESSAGES = frozenset({"words", "log"})
-_MOST_TELLING = 64  # findings whose lines are searched for the best one to show
-_MOST_ALIKE = 8  # findings of the same entry whose signs are checked
+_MAX_SEARCHED_FINDINGS = 64  # findings whose lines are searched for the best one to show
+_MAX_SAME_ENTRY = 8  # findings of the same entry whose signs are checked
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def _hits(findings: list[Finding], failure: Failure) -> dict[int, _Hit]:
     """Returns the matches of the cases whose signs the findings show, by the case's index in the entry."""
     patterns, match = failure.reading.matcher.patterns, failure.finding.match
     found: dict[int, _Hit] = {}
-    for finding in findings[:_MOST_ALIKE]:
+    for finding in findings[:_MAX_SAME_ENTRY]:
         for index, _, raised in finding.found.hits:
             pattern = patterns.all[index]
             first = not pattern.group or index == pattern.group[0]
@@ -219,7 +219,7 @@ def _telling(case: Case, failure: Failure) -> Line | None:
     asked = [case.telling] if case.telling else []
     if not asked and not case.signs and failure.finding.event.where is not Where.EXIT:
         asked = [condition.regex for condition in case.when if condition.fact in _MESSAGES and condition.regex]
-    findings = (*alike(failure.finding, failure.choice), *failure.choice.live)[:_MOST_TELLING] if asked else ()
+    findings = (*alike(failure.finding, failure.choice), *failure.choice.live)[:_MAX_SEARCHED_FINDINGS] if asked else ()
     lines = [line for finding in findings for line in _lines(finding)]
     shown = (line for pattern in asked for line in lines if linear_regex(pattern).search(line.text))
     return next(shown, None)

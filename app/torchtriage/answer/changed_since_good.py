@@ -18,7 +18,7 @@ from torchtriage.matching.masking import mask_all
 MATTER, OWN_VARIABLES = "changes-that-matter", "own-variables"  # names of lists in the vocabulary
 _PACKAGES, _VARIABLES = "packages", "variables"  # groups in the list of changes that matter
 _SLOWER, _LONGER = 2.0, 60.0  # a phase took longer if it took this many times as long, and this many seconds more
-_LONGEST = 160  # characters of a value
+_MAX_LENGTH = 160  # characters of a value
 _OWN_VALUE = re.compile(r"<(?:time|uuid|addr|hex|url)>|\[redacted")
 _TRACEBACK = "Traceback ("  # the lines from there on belong to the failure
 _WORD = re.compile(r"[a-z][a-z0-9]{2,}")
@@ -66,7 +66,7 @@ def _of_job(good: KnownRun, now: KnownRun) -> Iterator[Change]:
     for name in (*_FIRST_JOB, *_LATER_JOB):
         was, is_ = good.job.get(name), now.job.get(name)
         if was and is_ and was != is_:
-            yield Change(ChangeKind.JOB, name, was[:_LONGEST], is_[:_LONGEST])
+            yield Change(ChangeKind.JOB, name, was[:_MAX_LENGTH], is_[:_MAX_LENGTH])
 
 
 def _of_versions(good: KnownRun, now: KnownRun) -> Iterator[Change]:
@@ -120,7 +120,7 @@ def _of_lines(good: RunSummary, now: RunSummary, verdict: Verdict | None) -> Ite
     new = [line for line in now.lines[:failed] if line not in known]
     own = next((at for at, line in enumerate(new) if _TRACEBACK in line), len(new))
     if new := new[:own]:
-        yield Change(ChangeKind.LINE, "new_line", None, new[-1][:_LONGEST])
+        yield Change(ChangeKind.LINE, "new_line", None, new[-1][:_MAX_LENGTH])
 
 
 def _alike(masked: str, line: str) -> bool:
@@ -130,7 +130,7 @@ def _alike(masked: str, line: str) -> bool:
 
 
 def _cut(value: str | None) -> str | None:
-    return None if value is None else value[:_LONGEST]
+    return None if value is None else value[:_MAX_LENGTH]
 
 
 def _weight(

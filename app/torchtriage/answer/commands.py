@@ -34,7 +34,7 @@ _SHOWN = frozenset({"code_names", "collection", "index", "operand", "argument"})
 _HOST_LIST = lazy_regex(r"[A-Za-z0-9][A-Za-z0-9_.,\[\]-]{0,1000}")
 _HOST_LISTS = frozenset({"nodes"})
 _EXPRESSION = lazy_regex(r"\w[\w.]{0,80}(?:\[[\w. +*-]{1,40}\])?(?: ?[-+*,] ?\w[\w.]{0,80}){0,4}", re.ASCII)
-_LONGEST_PATH = 1024  # characters
+_MAX_PATH_LENGTH = 1024  # characters
 _PLACE = lazy_regex(r"\{([a-z_]+)\}")
 _OPEN_PLACE = lazy_regex(r"\{([a-z_]+)\}|<[a-z][\w .-]*>")  # also the placeholders that the entry leaves for the reader
 # A quoted word would end these quotes. Text in a comment is no word of the command.
@@ -140,5 +140,5 @@ def _host_list(name: str, values: Mapping[str, str]) -> str | None:
 
 def _path(path: str) -> str | None:
     """Returns a path in quotes, or None if it does not look like a path or could be read as an option."""
-    shown = 0 < len(path) <= _LONGEST_PATH and path.isprintable() and not path.startswith("-")
+    shown = 0 < len(path) <= _MAX_PATH_LENGTH and path.isprintable() and not path.startswith("-")
     return shlex.quote(path) if shown else None

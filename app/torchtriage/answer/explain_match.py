@@ -36,8 +36,8 @@ from torchtriage.reading.redaction.encoded_secrets import redact_encoded
 from torchtriage.reading.redaction.redact_values import without_secrets
 from torchtriage.reading.sources import Run
 
-MOST_LINES = 20_000  # lines with a word of the entry that are searched
-_LONGEST = 4000  # characters of a line
+MAX_LINES = 20_000  # lines with a word of the entry that are searched
+_MAX_LENGTH = 4000  # characters of a line
 _WORD = lazy_regex(r"[A-Za-z_]{4,}")
 _ESCAPES = lazy_regex(r"\\[A-Za-z]|\(\?[a-zA-Z]+\)|\[[^\]]*\]")
 _SAID: dict[str, tuple[str, str]] = {
@@ -287,12 +287,12 @@ def _lines(run: Run, signs: list[Sign]) -> list[_Text]:
         number = 1
         for block in blocks(file.chunks(), file.name):
             place = counted = 0
-            while len(found) < MOST_LINES and (hit := sign.search(block, place)):
+            while len(found) < MAX_LINES and (hit := sign.search(block, place)):
                 start, end = block.rfind(b"\n", 0, hit.start()) + 1, block.find(b"\n", hit.start())
                 place = len(block) if end < 0 else end + 1
                 number, counted = number + block.count(b"\n", counted, start), start
                 text = strip_prefixes(
-                    block[start : start + min(place - start, _LONGEST)].decode("utf-8", "replace").rstrip(), Labels()
+                    block[start : start + min(place - start, _MAX_LENGTH)].decode("utf-8", "replace").rstrip(), Labels()
                 )
                 found.setdefault(text.text, _Text("line", text.text, number, file.name if run.several else None))
             number += block.count(b"\n", counted)

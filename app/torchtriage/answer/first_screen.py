@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchtriage.answer.answer_text import MOST_STEPS
+from torchtriage.answer.answer_text import MAX_STEPS
 from torchtriage.answer.inconclusive import last_line
 from torchtriage.domain.entry import Language
 from torchtriage.domain.first_screen import FirstScreen
@@ -26,7 +26,7 @@ def first_screen(verdict: Verdict, lang: Language) -> FirstScreen:
         return FirstScreen(
             what,
             why=last_line(answer) if answer else None,
-            steps=answer.steps[:MOST_STEPS] if answer else (),
+            steps=answer.steps[:MAX_STEPS] if answer else (),
             unknown=unknown,
             because=verdict.action.reason if answer else "",
         )
@@ -40,7 +40,7 @@ def first_screen(verdict: Verdict, lang: Language) -> FirstScreen:
         seen_on=seen_on,
         frame=frame,
         why=root.evidence[0] if root.evidence else None,
-        steps=answer.steps[:MOST_STEPS] if answer else (),
+        steps=answer.steps[:MAX_STEPS] if answer else (),
         retry=action.retry_word,
         because=action.reason,
         exclusion=action.exclusion,

@@ -116,7 +116,7 @@ _LATER: _Words = (
 _SACCT = "sacct -j {job} --format=JobID,State,ExitCode,MaxRSS,Elapsed,NodeList"
 _DMESG = "dmesg -T | grep -iE 'out of memory|oom-kill|killed process'"
 _KILLED, _ASKED, _CRASHED = {"SIGKILL"}, {"SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2"}, {"SIGSEGV", "SIGABRT"}
-_LONGEST = 120  # characters of a quoted line
+_MAX_LENGTH = 120  # characters of a quoted line
 _SIGNALS = range(129, 129 + 64)
 _ASKABLE = lazy_regex(r"[\w ,.?!:;()/+-]{3,200}")  # characters that a shell does not interpret between quotes
 
@@ -129,7 +129,7 @@ def values_of(ending: Ending, run: RunFacts, known: Mapping[str, str], shown: Ca
                                "job": known.get("job")}  # fmt: skip
     if line is not None:
         raw = " ".join(shown(line.text).split())
-        text = raw if len(raw) <= _LONGEST else f"{raw[: _LONGEST - 3]}..."
+        text = raw if len(raw) <= _MAX_LENGTH else f"{raw[: _MAX_LENGTH - 3]}..."
         told |= {"line": line.number, "text": text.replace("`", "'"), "raw": shown(line.raw)[:400], "file": line.file}
         told["named_log"] = named_log(raw)
     if (status := ending.status) is not None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from torchtriage.answer import inconclusive
 from torchtriage.answer.action import advise, after_earlier_runs, explained, not_known, nothing_failed
-from torchtriage.answer.answer_text import MOST_STEPS, write_answer
+from torchtriage.answer.answer_text import MAX_STEPS, write_answer
 from torchtriage.answer.failure_facts.frames import short_path
 from torchtriage.answer.reasons import tell
 from torchtriage.domain.entry import Entry, KnowledgeBase, Language
@@ -74,7 +74,7 @@ def _answer(
         return write_answer(stored or Answer(None, "", values=_values(root)), root, entry, versions, lang, form)
     if stored is not None:
         return stored
-    steps = (AnswerStep(fix.title, next(iter(fix.commands), None)) for fix in root.fixes[: MOST_STEPS - 1])
+    steps = (AnswerStep(fix.title, next(iter(fix.commands), None)) for fix in root.fixes[: MAX_STEPS - 1])
     return Answer(None, root.title, tuple(steps), values=_values(root))
 
 

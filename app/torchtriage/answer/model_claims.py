@@ -19,9 +19,9 @@ from torchtriage.domain.explanation import Claim
 from torchtriage.reading.prefixes.strip import ANSI
 from torchtriage.reading.redaction.encoded_secrets import redact_encoded
 
-_MOST = 8  # claims
+_MAX_COUNT = 8  # claims
 _SAYS, _QUOTE = 600, 400  # characters
-_SHORTEST = 8  # characters: the minimum for a quote that is shorter than its line
+_MIN_LENGTH = 8  # characters: the minimum for a quote that is shorter than its line
 _LANGUAGES: dict[Language, str] = {"en": "English", "zh": "Chinese (简体中文)"}
 _TASK = """\
 A distributed PyTorch run failed. You get a brief of its log: the verdict of a program, facts, and numbered lines of \
@@ -48,7 +48,7 @@ def question(brief: Brief, lang: Language) -> list[dict[str, str]]:
     """Returns the chat messages that ask for claims."""
     text = redact_encoded(brief.text)
     mark = f"-----DATA {hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}-----"
-    task = _TASK.format(most=_MOST, language=_LANGUAGES[lang], mark=mark)
+    task = _TASK.format(most=_MAX_COUNT, language=_LANGUAGES[lang], mark=mark)
     return [{"role": "system", "content": task}, {"role": "user", "content": f"{mark}\n{text}\n{mark}"}]
 
 
@@ -58,7 +58,7 @@ def claims_of(answer: str, lines: Lines) -> tuple[Claim, ...]:
     listed = found.get("claims") if isinstance(found, dict) else None
     if not isinstance(listed, list):
         raise NoClaims(_WRONG)
-    claims = tuple(_claims(listed[: 4 * _MOST], lines))[:_MOST]
+    claims = tuple(_claims(listed[: 4 * _MAX_COUNT], lines))[:_MAX_COUNT]
     if not claims:
         raise NoClaims("the model's answer makes no claim")
     return claims
@@ -91,7 +91,7 @@ def _holds(text: str, quote: str, number: int) -> bool:
     text = _flat(text)
     quote = re.sub(rf"^>?\s*{number}\b[:\s]*", "", _flat(quote)) if _flat(quote) not in text else _flat(quote)
     quote = quote.removesuffix("…").removesuffix("...").rstrip()
-    return bool(quote) and quote in text and (len(quote) >= _SHORTEST or quote == text)
+    return bool(quote) and quote in text and (len(quote) >= _MIN_LENGTH or quote == text)
 
 
 def _flat(text: str) -> str:

@@ -13,8 +13,8 @@ from torchtriage.domain.verdict import ProgressCurve
 from torchtriage.facts import progress
 from torchtriage.facts.line_forms import LineForms
 
-MOST_POINTS = 32
-_LEAST_POINTS = 3
+MAX_POINTS = 32
+_MIN_POINTS = 3
 # Facts of log lines that change with the steps.
 VALUES = ("last_loss", "validation_loss", "grad_norm", "seconds_per_step", "memory_used")
 
@@ -27,7 +27,7 @@ def progress_curve(reading: Reading) -> ProgressCurve | None:
     told = _values(lines, reading.matcher.patterns.line_forms)
     steps = [progress.step(progress.newest(line.text)) for line in lines]
     telling = [at for at, step in enumerate(steps) if step is not None or told[at]]
-    if len(telling) < _LEAST_POINTS:
+    if len(telling) < _MIN_POINTS:
         return None
     dated = environment.span.dated
     columns = {name: tuple(told[at].get(name) for at in telling) for name in VALUES}
@@ -51,12 +51,12 @@ def _of_one_writer(lines: Sequence[Line]) -> list[Line]:
 
 
 def _evenly(lines: list[Line]) -> list[Line]:
-    """Returns at most MOST_POINTS of the lines, evenly spaced, including the first and the last one."""
-    if len(lines) <= MOST_POINTS:
+    """Returns at most MAX_POINTS of the lines, evenly spaced, including the first and the last one."""
+    if len(lines) <= MAX_POINTS:
         return lines
     places = [line.position.line for line in lines]
-    apart = (places[-1] - places[0]) / (MOST_POINTS - 1)
-    wanted = {bisect_left(places, round(places[0] + apart * number)) for number in range(MOST_POINTS - 1)}
+    apart = (places[-1] - places[0]) / (MAX_POINTS - 1)
+    wanted = {bisect_left(places, round(places[0] + apart * number)) for number in range(MAX_POINTS - 1)}
     return [lines[at] for at in sorted(wanted | {len(lines) - 1})]
 
 

@@ -15,7 +15,7 @@ from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import RankMark, RootCause
 from torchtriage.lazy_regex import lazy_regex
 
-MOST_ALONE = 64  # ranks that get their own marks; if there are more, ranks of one kind share a mark
+MAX_OWN_MARKS = 64  # ranks that get their own marks; if there are more, ranks of one kind share a mark
 _ROOT = ("first", "missing")
 _STOPPED = frozenset({-15, 143})  # SIGTERM, which launchers send to the other processes
 _RAN_FOR = lazy_regex(r"\bran for (\d{1,12}) (?:milliseconds|ms)\b")
@@ -45,7 +45,7 @@ def timeline(choice: Choice, reading: Reading, root: RootCause | None) -> tuple[
         if known is None or _strength(mark) < _strength(known):
             best[mark.rank] = mark
     marks = sorted(best.values(), key=lambda mark: (mark.kind not in _ROOT, mark.place.position))
-    shared = len(marks) > MOST_ALONE
+    shared = len(marks) > MAX_OWN_MARKS
     told = list(_shared(marks, reading) if shared else (_told([mark], reading) for mark in marks))
     if silent := reading.ranks - best.keys():
         told.append(RankMark(RankSet.of(silent), "silent", None))

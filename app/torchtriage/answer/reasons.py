@@ -105,7 +105,7 @@ _SAID: dict[str, tuple[str, str]] = {
     "attempts": ("the first of {count} attempts; later ones ended after it", "这是 {count} 次尝试中的第一次失败"),
 }
 
-_MOST_CLOCKS = 3  # hosts whose clock errors are mentioned
+_MAX_CLOCKS = 3  # hosts whose clock errors are mentioned
 _WHOLE_SECONDS = 10  # seconds: from this length on, tenths are left out
 
 # How the sentence of a rule begins: for the cause itself, for a finding that is no cause, for the rank.
@@ -264,7 +264,7 @@ def _of_reports(choice: Choice, reading: Reading) -> Iterator[Reason]:
 def _clocks(reading: Reading, root: RootCause) -> Iterator[Reason]:
     """Yields the hosts whose clocks are wrong: the root cause's host first, then those with the largest error."""
     far = sorted(reading.clock_offsets, key=lambda offset: (offset.host != root.host, -abs(offset.seconds)))
-    for offset in far[:_MOST_CLOCKS]:
+    for offset in far[:_MAX_CLOCKS]:
         seconds = abs(offset.seconds)
         values: dict[str, Scalar] = {
             "host": offset.host,

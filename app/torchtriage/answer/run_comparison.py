@@ -18,11 +18,11 @@ from torchtriage.matching.masking import mask_all
 from torchtriage.reading.prefixes.times import seconds_between
 
 OWN_SETTINGS = "own-settings"  # the vocabulary's list: names whose values differ in every run
-MOST_NEW_LINES = 20
-_MOST_CHANGES = 40  # settings that are listed
-_MOST_HOSTS = 4  # hosts that are named
-_LONGEST = 80  # characters of a value
-_LONGEST_LINE, _LONGEST_COMMAND = 400, 8000
+MAX_NEW_LINES = 20
+_MAX_CHANGES = 40  # settings that are listed
+_MAX_HOSTS = 4  # hosts that are named
+_MAX_LENGTH = 80  # characters of a value
+_MAX_LINE_LENGTH, _MAX_COMMAND_LENGTH = 400, 8000
 _SECONDS = "seconds_per_step"  # the fact's name
 _SLOWER = 1.25  # times differ from this ratio on
 _NAME = r"[A-Za-z][\w.-]{1,40}"
@@ -77,7 +77,7 @@ def run_lines(lines: Iterable[Line], vocabulary: Vocabulary, partly: bool = Fals
     own = frozenset(vocabulary.words(OWN_SETTINGS))
     begun = quoted = False
     for line in lines:
-        text = line.text[:_LONGEST_COMMAND]
+        text = line.text[:_MAX_COMMAND_LENGTH]
         code, quoted = quoted, _FRAME.search(text) is not None
         if code or not _SAYS.search(text):
             continue
@@ -86,7 +86,7 @@ def run_lines(lines: Iterable[Line], vocabulary: Vocabulary, partly: bool = Fals
             continue
         options = _options(line, text)
         if options or not begun or _QUOTED_KEY.match(text):
-            settings = options or _settings(line, text[:_LONGEST_LINE])
+            settings = options or _settings(line, text[:_MAX_LINE_LENGTH])
             told.settings |= {name: one for name, one in settings.items() if not _is_own(name, own)}
         if not options and not quoted and not _CONFIG.search(text):
             told.forms.setdefault(mask_all(text).strip(), line)
@@ -106,7 +106,7 @@ def compared(before: ComparedRun, now: ComparedRun) -> RunComparison:
         for name, setting in now.lines.settings.items()
         if (other := before.lines.settings.get(name)) is not None
     )
-    changes = (*_of_jobs(before, now), *_of_runs(before, now), *settings[:_MOST_CHANGES])
+    changes = (*_of_jobs(before, now), *_of_runs(before, now), *settings[:_MAX_CHANGES])
     return RunComparison(
         tuple(sorted(changes, key=lambda change: list(ChangeKind).index(change.kind))),
         tuple(_new_lines(before.lines, now)),
@@ -120,13 +120,13 @@ def _options(line: Line, text: str) -> dict[str, Setting]:
     found = [(form, one) for form in (_OPTION, _FLAG) for one in form.finditer(text)]
     told = {one[1]: one[2].strip("'\"") or _SET for _, one in found} if len(found) > 1 else {}
     return {
-        name.replace("-", "_"): Setting(value[:_LONGEST], line, True) for name, value in told.items() if _fits(value)
+        name.replace("-", "_"): Setting(value[:_MAX_LENGTH], line, True) for name, value in told.items() if _fits(value)
     }
 
 
 def _settings(line: Line, text: str) -> dict[str, Setting]:
     told = {one[1]: one[2].strip("'\"") for form in _FORMS for one in form.finditer(text)}
-    return {name.replace("-", "_"): Setting(value[:_LONGEST], line) for name, value in told.items() if _fits(value)}
+    return {name.replace("-", "_"): Setting(value[:_MAX_LENGTH], line) for name, value in told.items() if _fits(value)}
 
 
 def _fits(value: str) -> bool:
@@ -208,8 +208,8 @@ def _new_lines(before: RunLines, now: ComparedRun) -> Iterator[NewLine]:
         for form, line in now.lines.forms.items()
         if form not in before.forms and (failed is None or line.number < failed)
     ]
-    for line in found[-MOST_NEW_LINES:]:
-        yield NewLine(line.number, line.text[:_LONGEST_LINE].strip(), line.file)
+    for line in found[-MAX_NEW_LINES:]:
+        yield NewLine(line.number, line.text[:_MAX_LINE_LENGTH].strip(), line.file)
 
 
 def _text(value: object) -> str | None:
@@ -219,5 +219,5 @@ def _text(value: object) -> str | None:
 def hosts_text(names: Collection[str]) -> str | None:
     """Returns the first hosts and how many more there are, or None if there is no host."""
     ordered = sorted(names)
-    more = len(ordered) - _MOST_HOSTS
-    return ", ".join(chain(ordered[:_MOST_HOSTS], [f"… +{more}"] if more > 0 else [])) or None
+    more = len(ordered) - _MAX_HOSTS
+    return ", ".join(chain(ordered[:_MAX_HOSTS], [f"… +{more}"] if more > 0 else [])) or None

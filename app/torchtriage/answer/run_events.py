@@ -23,12 +23,12 @@ from torchtriage.domain.verdict import LastProgress, RunEvent
 from torchtriage.facts import progress
 from torchtriage.matching.masking import mask_all
 
-MOST = 32  # events
-MOST_STEPS = 16  # groups of ranks that reached the same step
-MOST_HOSTS = 256
-_LONGEST = 160  # characters of a line
-_MOST_UNKNOWN = 8
-_MOST_COMPARED = 4096  # lines of findings that unread error lines are compared with
+MAX_EVENTS = 32  # events
+MAX_STEPS = 16  # groups of ranks that reached the same step
+MAX_HOSTS = 256
+_MAX_LENGTH = 160  # characters of a line
+_MAX_UNKNOWN = 8
+_MAX_COMPARED = 4096  # lines of findings that unread error lines are compared with
 _WATCHED = frozenset({EventSource.COLLECTIVE, EventSource.COLLECTIVE_MISMATCH, EventSource.HANG})
 _LAUNCHED = frozenset(
     {EventSource.LAUNCHER, EventSource.ELASTIC_AGENT, EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE}
@@ -58,9 +58,9 @@ def run_events(
     alike: dict[_Key, list[Finding]] = defaultdict(list)
     for finding in sorted((*choice.live, *choice.survived), key=lambda finding: finding.position):
         alike[_key(finding, _standing(finding, choice, survived))].append(finding)
-    kept = nsmallest(MOST, alike.items(), key=_weight)
+    kept = nsmallest(MAX_EVENTS, alike.items(), key=_weight)
     known = [(part[0].position, _told(part, key.standing, key.kind, reading, shown)) for key, part in kept]
-    room = min(MOST - len(known), _MOST_UNKNOWN)
+    room = min(MAX_EVENTS - len(known), _MAX_UNKNOWN)
     unread = nsmallest(room, () if ended_well else _unread(reading), key=lambda form: _distance(form, choice))
     known += [(form.first.position, _unknown(form, reading, shown)) for form in unread]
     return tuple(event for _, event in sorted(known, key=lambda one: one[0]))
@@ -73,14 +73,14 @@ def last_progress(reading: Reading) -> tuple[LastProgress, ...]:
     for rank, line in reading.environment.last_progress_lines.items():
         by_step[progress.step(progress.newest(line.text))].append((rank, line))
     groups = sorted(by_step.items(), key=lambda group: (group[0] is None, group[0] or 0))
-    if len(groups) > MOST_STEPS:
-        most = [one for _, group in groups[MOST_STEPS - 1 :] for one in group]
-        groups = [*groups[: MOST_STEPS - 1], (groups[-1][0], most)]
+    if len(groups) > MAX_STEPS:
+        most = [one for _, group in groups[MAX_STEPS - 1 :] for one in group]
+        groups = [*groups[: MAX_STEPS - 1], (groups[-1][0], most)]
     return tuple(_last(step, group, reading) for step, group in groups)
 
 
 def host_ranks(reading: Reading) -> dict[str, RankSet]:
-    """Returns the ranks on each host, as far as log lines show them. If there are more than MOST_HOSTS hosts, those
+    """Returns the ranks on each host, as far as log lines show them. If there are more than MAX_HOSTS hosts, those
     with failures and the first ones are returned. The result is empty if the numbers belong to nodes."""
     on: dict[str, set[int]] = defaultdict(set)
     for rank, host in reading.environment.host_of.items():
@@ -97,7 +97,7 @@ def host_ranks(reading: Reading) -> dict[str, RankSet]:
     ranks = max(len(reading.ranks), reading.environment.world_size or 0)
     if all(len(known) == 1 for known in on.values()) and ranks > len(on):
         return {}
-    kept = islice(dict.fromkeys(chain((host for host in troubled if host in on), on)), MOST_HOSTS)
+    kept = islice(dict.fromkeys(chain((host for host in troubled if host in on), on)), MAX_HOSTS)
     return {host: RankSet.of(on[host]) for host in sorted(kept, key=lambda host: min(on[host]))}
 
 
@@ -162,7 +162,7 @@ def _told(findings: list[Finding], standing: str, kind: str, reading: Reading, s
         kind=kind,
         standing=standing,
         line=line.number,
-        text=shown(line.raw.strip())[:_LONGEST],
+        text=shown(line.raw.strip())[:_MAX_LENGTH],
         file=line.file,
         time=time,
         until=last if last != time else None,
@@ -182,7 +182,7 @@ def _unread(reading: Reading) -> list[ErrorForm]:
     lines = [
         line for finding in reading.findings for event in (finding.event, *finding.samples) for line in event.lines
     ]
-    places, told = {line.position for line in lines}, {mask_all(line.text) for line in lines[:_MOST_COMPARED]}
+    places, told = {line.position for line in lines}, {mask_all(line.text) for line in lines[:_MAX_COMPARED]}
     return [form for text, form in forms.items() if text not in told and places.isdisjoint(form.places)]
 
 
@@ -198,7 +198,7 @@ def _unknown(form: ErrorForm, reading: Reading, shown: Callable[[str], str]) -> 
     event = Event.at(line, line.text, EventSource.TRAILING_ERROR)
     time, until = dated(line.time), dated(form.last.time)
     return RunEvent(
-        _kind(event), "unknown", line.number, shown(line.raw.strip())[:_LONGEST], line.file, time,
+        _kind(event), "unknown", line.number, shown(line.raw.strip())[:_MAX_LENGTH], line.file, time,
         until=until if until != time else None, ranks=RankSet.of(form.ranks),
         host=_host(line.host) if line.host == form.last.host else None, attempt=line.attempt, count=form.count,
     )  # fmt: skip

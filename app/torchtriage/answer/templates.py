@@ -20,8 +20,8 @@ _OPEN = lazy_regex(
 _TWO_STOPS = lazy_regex(r"(\.\.\.|[!?]|(?<!\.)\.)\.(?!\S)")
 # The end of a sentence, but not of an abbreviation.
 _STOP = lazy_regex(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)\.(?= )")
-LONGEST_VALUE = 160  # characters of a value in a sentence
-_LONGEST_WORD = 30  # characters: a longer word that does not fit is cut, a shorter one is left out
+MAX_VALUE_LENGTH = 160  # characters of a value in a sentence
+_MAX_WORD_LENGTH = 30  # characters: a longer word that does not fit is cut, a shorter one is left out
 _ENOUGH = 60  # characters: if the first sentences have this length, the rest is left out
 
 
@@ -62,11 +62,11 @@ def short(value: str) -> str:
     """Returns a value as one line that fits into a sentence. A longer value is cut after its last whole sentence that
     fits, or else after a whole word."""
     line = " ".join(value.split())
-    if len(line) <= LONGEST_VALUE:
+    if len(line) <= MAX_VALUE_LENGTH:
         return line
-    cut = line[: LONGEST_VALUE - 3]
+    cut = line[: MAX_VALUE_LENGTH - 3]
     whole = max((end.end() for end in _STOP.finditer(cut)), default=0)
     if whole >= _ENOUGH:
         return cut[:whole]
     word = cut.rfind(" ") if not line[len(cut)].isspace() else len(cut)
-    return (cut[:word] if word >= len(cut) - _LONGEST_WORD else cut).rstrip(" ,;:") + "..."
+    return (cut[:word] if word >= len(cut) - _MAX_WORD_LENGTH else cut).rstrip(" ,;:") + "..."

@@ -27,13 +27,13 @@ from torchtriage.linear_regex import linear_regex
 from torchtriage.matching.patterns import regex_of
 from torchtriage.reading.redaction.redact import redact
 
-_MOST_EVIDENCE = 10
+_MAX_EVIDENCE = 10
 _SIGNALLED = lazy_regex(r"\bSignal \d+ \(SIG\w+\) received by PID \d+")
 # what():  [Rank 2] NCCL watchdog thread terminated with exception: [Rank 2] Watchdog caught collective operation …
 _REPEATED = lazy_regex(r"\s*what\(\):\s+(?:\[Rank \d+\] NCCL watchdog thread terminated with exception: )?(\S.{40,})$")
 _CLOCK = lazy_regex(r"\b(\d\d:\d\d:\d\d[.,]\d{3,9})\b")
 _BARE_TYPE = lazy_regex(r"(?:\[?rank ?\d+\]?:? *)?(?:[\w.]+: ?)+")
-_LONGEST_CASCADE = 300  # characters of a cascade's line
+_MAX_CASCADE_LENGTH = 300  # characters of a cascade's line
 
 
 def alike(finding: Finding, choice: Choice) -> list[Finding]:
@@ -69,7 +69,7 @@ def evidence(
     different: dict[tuple[Position, str], Line] = {}
     for line in [*([telling] if telling else ()), *lines]:
         different.setdefault((line.position, line.raw), line)
-    shown = islice(different.values(), _MOST_EVIDENCE)
+    shown = islice(different.values(), _MAX_EVIDENCE)
     return tuple(Evidence(line.number, line.raw, line.file) for line in shown)
 
 
@@ -128,7 +128,7 @@ def with_telling(root: RootCause, line: Line, shown: Callable[[str], str]) -> Ro
     first = next((one for one in root.evidence if (one.line, one.file) == (line.number, line.file)), None)
     first = first or Evidence(line.number, shown(line.raw), line.file)
     others = tuple(one for one in root.evidence if one is not first)
-    return replace(root, evidence=(first, *others)[:_MOST_EVIDENCE])
+    return replace(root, evidence=(first, *others)[:_MAX_EVIDENCE])
 
 
 def root_cause(
@@ -197,7 +197,7 @@ def cascades(choice: Choice, shown: Callable[[str], str]) -> tuple[Cascade, ...]
         if finding is root or finding is chosen or (finding.match is not None and finding.match.weak):
             continue
         cause = explained_by(finding, behind) or root
-        text = shown(finding.event.line.raw.strip())[:_LONGEST_CASCADE]
+        text = shown(finding.event.line.raw.strip())[:_MAX_CASCADE_LENGTH]
         ranks = finding.ranks or {rank for rank in (finding.event.rank,) if rank is not None}
         key = (finding.entry, "" if finding.entry else text)
         if key in told:

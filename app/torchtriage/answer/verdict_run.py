@@ -25,7 +25,7 @@ from torchtriage.reading.slurm_nodelist import sorted_hosts
 _PHASE_FUNCTIONS = "phase-functions"  # the vocabulary's list: phases by frames of a traceback
 _RUNNING = ("train", "evaluate", "save", "teardown")  # after these phases, a line that sounds like a startup is not one
 _AT_LAUNCH = ("SyntaxError", "IndentationError", "ModuleNotFoundError", "ImportError")
-_AT_ONCE = 1.0  # seconds in which a launcher notices the end of a process; its report gives whole seconds
+_EXIT_DELAY = 1.0  # seconds in which a launcher notices the end of a process; its report gives whole seconds
 # Sources of exit statuses, most reliable first.
 _SOURCES = (
     EventSource.FIRST_FAILURE,
@@ -158,7 +158,7 @@ def _failed_at(choice: Choice, reading: Reading) -> str | None:
         return own
     above, below = choice.root.around if choice.root else (None, None)
     hung = seconds_between(*map(reading.environment.span.dated, (below, ended.time)))
-    return (above or below) if hung is not None and hung > _AT_ONCE else ended.time
+    return (above or below) if hung is not None and hung > _EXIT_DELAY else ended.time
 
 
 def told_at(finding: Finding) -> str | None:

@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import (
-    FEWEST_COMMON_STEPS,
-    LEAST_OFFSET,
-    LEAST_OFFSET_OF_CALLS,
-    MOST_THAT_DIFFER,
+    MAX_DIFFERING_SHARE,
+    MIN_COMMON_STEPS,
+    MIN_OFFSET,
+    MIN_OFFSET_OF_CALLS,
     STEPS_AGREE,
 )
 from torchtriage.domain.event import Event
@@ -41,10 +41,10 @@ def clock_offsets(environment: Environment, evidence: Evidence) -> tuple[ClockOf
     steps = environment.host_steps.times(environment.host_of)
     lines = chain(environment.host_steps.lines, environment.spread.lines, environment.progress_lines)
     if found := _offsets(steps, spans(lines, environment.host_of) if steps else {}, seconds_between):
-        return _at_least(LEAST_OFFSET, found)
+        return _at_least(MIN_OFFSET, found)
     placed = _by_host(evidence.times, environment.host_of)
     known = {host: _span(ranks) for host, ranks in placed.items()}
-    for least, kind in ((LEAST_OFFSET, _ended), (LEAST_OFFSET_OF_CALLS, _called)):
+    for least, kind in ((MIN_OFFSET, _ended), (MIN_OFFSET_OF_CALLS, _called)):
         calls = {host: _first(map(kind, ranks)) for host, ranks in placed.items()}
         if found := _offsets(calls, known, _seconds):
             return _at_least(least, found)
@@ -125,12 +125,12 @@ def _apart(own: Mapping[_E, _T], others: Mapping[_E, _T], between: Callable[[_T,
 def _offset(host: str, reference: str, apart: list[float]) -> ClockOffset | None:
     """Returns how far a host's clock is ahead of the reference, or None if the differences between their common events
     do not agree. `apart` are these differences in seconds."""
-    if len(apart) < FEWEST_COMMON_STEPS:
+    if len(apart) < MIN_COMMON_STEPS:
         return None
     middle = median(apart)
     agreeing = [seconds for seconds in apart if abs(seconds - middle) <= STEPS_AGREE]
-    few = len(agreeing) < FEWEST_COMMON_STEPS
-    if few or len(apart) - len(agreeing) > MOST_THAT_DIFFER * len(apart):
+    few = len(agreeing) < MIN_COMMON_STEPS
+    if few or len(apart) - len(agreeing) > MAX_DIFFERING_SHARE * len(apart):
         return None
     return ClockOffset(host, round(middle, 1), reference, len(agreeing), round(max(agreeing) - min(agreeing), 1))
 

@@ -23,7 +23,7 @@ from torchtriage.matching.masking import mask_all
 from torchtriage.reading.file_types import FileForm
 
 _HAS_WORD = lazy_regex(r"[^\W_]").search  # a letter or a digit, in any language
-_LONGEST = 400  # characters; the rest of a line is not looked at
+_MAX_LENGTH = 400  # characters; the rest of a line is not looked at
 _NUMBER = lazy_regex(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 # `val loss: 1.23`, `acc = 0.5`, `top1 0.71`, `| mAP | 0.31 |`, `3.2 it/s`
 _MEASURED = lazy_regex(
@@ -81,7 +81,7 @@ class Tail:
             for line in reversed(end):
                 if line.position < since:
                     break
-                if line.position in self._well or signs.closing.search(line.text[:_LONGEST]):
+                if line.position in self._well or signs.closing.search(line.text[:_MAX_LENGTH]):
                     return line
         if facts.well and (not facts.progress or facts.well[-1] >= facts.progress[-1]):
             trained = len(facts.progress) >= TWO_STEPS
@@ -135,7 +135,7 @@ class Tail:
                 if line.position <= since:
                     break
                 for name, pattern in self.reading.matcher.ending_signs.statuses:
-                    told = pattern.search(line.text[:_LONGEST])
+                    told = pattern.search(line.text[:_MAX_LENGTH])
                     if told and name == "state":
                         yield line, None, told[1]
                     elif told and int(told[1]):
@@ -174,11 +174,11 @@ class Tail:
         last, signs, since = end[-1], self.reading.matcher.ending_signs, self.progress_of(end)
         if last.position <= since:
             return True
-        text, raw = last.text[:_LONGEST], last.raw[:_LONGEST]
+        text, raw = last.text[:_MAX_LENGTH], last.raw[:_MAX_LENGTH]
         if _MEASURED.search(text) or signs.calm.search(raw) or signs.working.search(text) or signs.closing.search(text):
             return True
         form = mask_all(text)
-        above = (line.text[:_LONGEST] for line in end[:-1] if line.position < since or since < end[0].position)
+        above = (line.text[:_MAX_LENGTH] for line in end[:-1] if line.position < since or since < end[0].position)
         return any(mask_all(one) == form for one in above)
 
     @cached_property
@@ -211,7 +211,7 @@ def _counts_up(end: Sequence[Line]) -> bool:
     """Returns whether a file ends in rows of the same form that count something up next to a measured value, such as
     `[3/90][150/500] D: 0.31 G: 1.20`. Each script prints such rows in its own form."""
     rows = (line.raw if line.time is None else line.text for line in end)
-    texts = [row[:_LONGEST] for row in rows if bar(row) is None]  # A bar counts seconds too.
+    texts = [row[:_MAX_LENGTH] for row in rows if bar(row) is None]  # A bar counts seconds too.
     forms = [_NUMBER.sub("#", text) for text in texts]
     for form in forms[-ROWS_FROM_END:]:
         last = [_NUMBER.findall(text) for text, its in zip(texts, forms, strict=True) if its == form][-TWO_STEPS - 1 :]
@@ -228,7 +228,7 @@ def _rises(column: Sequence[str]) -> bool:
 
 def _alarms(line: Line, signs: EndingSigns) -> bool:
     """Returns whether a line contradicts a good end. The level may be in the prefix that was stripped from the line."""
-    text, raw = line.text[:_LONGEST], line.raw[:_LONGEST]
+    text, raw = line.text[:_MAX_LENGTH], line.raw[:_MAX_LENGTH]
     return bool(signs.alarming.search(text) or signs.alarming.search(raw)) and not signs.calm.search(raw)
 
 

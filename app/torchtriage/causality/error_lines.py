@@ -10,7 +10,7 @@ from torchtriage.facts.document_signs import DocumentSigns
 from torchtriage.facts.ending_signs import EndingSigns
 from torchtriage.matching.masking import mask_all
 
-MOST_KINDS = 512  # different kinds of lines that are counted in a run; the newest are kept
+MAX_KINDS = 512  # different kinds of lines that are counted in a run; the newest are kept
 _COMPARED = 160  # characters of two lines that are compared
 _DIGITS = b"0123456789"
 
@@ -52,7 +52,7 @@ class ErrorLines:
         kind = line.text[:_COMPARED].encode("utf-8", "replace").translate(None, _DIGITS)
         told, known = ErrorForm(first, last, count, ranks), self._kinds.pop(kind, None)
         self._kinds[kind] = known.plus(told) if known else told  # makes it the newest
-        if len(self._kinds) > MOST_KINDS:
+        if len(self._kinds) > MAX_KINDS:
             del self._kinds[next(iter(self._kinds))]
 
     def forms(self, signs: EndingSigns, documents: DocumentSigns) -> dict[str, ErrorForm]:

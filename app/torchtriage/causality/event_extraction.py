@@ -11,7 +11,7 @@ from torchtriage.causality.error_lines import ErrorLines
 from torchtriage.causality.findings import Findings, without_node_ranks
 from torchtriage.causality.lines_above import LinesAbove
 from torchtriage.causality.run_reading import Reading
-from torchtriage.causality.thresholds import LONGEST_PASTE, TITLE_WITHIN
+from torchtriage.causality.thresholds import MAX_PASTE_LINES, TITLE_WITHIN
 from torchtriage.causality.trailing_errors import FileEnds
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import START, Line, Position
@@ -192,7 +192,7 @@ class RunReader:
         self.ranks.update([line.rank for line in lines if line.rank is not None])
         if self.paste is not None:
             self.paste += lines
-            if len(self.paste) > LONGEST_PASTE:
+            if len(self.paste) > MAX_PASTE_LINES:
                 self.paste = None
 
     @property

@@ -14,7 +14,7 @@ from torchtriage.domain.event import Event, Where
 from torchtriage.domain.line import Line, Position
 from torchtriage.matching.matcher import EventPatterns
 
-_MOST_TIMES = 100_000  # times kept of a run
+_MAX_TIMES = 100_000  # times kept of a run
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class Clock:
     _times: list[str] = field(default_factory=list)
 
     def feed(self, lines: list[Line]) -> None:
-        if len(self._times) >= _MOST_TIMES:
+        if len(self._times) >= _MAX_TIMES:
             return
         for line in lines:
             if line.time and (not self._times or self._times[-1] != line.time):

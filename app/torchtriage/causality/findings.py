@@ -14,12 +14,12 @@ from torchtriage.domain.line import START, Position
 from torchtriage.matching.masking import mask
 from torchtriage.matching.matcher import EventPatterns, Match, Matcher
 
-MOST = 4000  # different findings kept of a run: the first half of them are the earliest, the others the newest
-MOST_NEAR_SEARCHES = 100  # findings without an entry that are compared with all entries' messages, for each run
+MAX_FINDINGS = 4000  # different findings kept of a run: the first half of them are the earliest, the others the newest
+MAX_NEAR_SEARCHES = 100  # findings without an entry that are compared with all entries' messages, for each run
 # Sources that report a failure of another process, or one that no entry names.
 _APART = frozenset({EventSource.LAUNCHER, EventSource.TITLE, EventSource.ALARMING_LINE})
 BATCH_AREA = "slurm"  # the area of entries about what a batch system did with its own job
-MOST_SAMPLES = 7  # equal events of other ranks, kept as evidence
+MAX_SAMPLES = 7  # equal events of other ranks, kept as evidence
 
 
 class Place(NamedTuple):
@@ -101,9 +101,9 @@ class _Fold:
         first = self.found.event
         if self.count and event.line.position < first.line.position:
             # A stream that was closed later began earlier.
-            self.samples = [first, *self.samples][:MOST_SAMPLES]
+            self.samples = [first, *self.samples][:MAX_SAMPLES]
             self.found = matcher.patterns_of(event)
-        elif self.count and len(self.samples) < MOST_SAMPLES and event.rank not in self.ranks:
+        elif self.count and len(self.samples) < MAX_SAMPLES and event.rank not in self.ranks:
             self.samples.append(event)
         first = self.found.event
         if self.count and _frames(first) < _frames(event):
@@ -156,10 +156,10 @@ class Findings:
     def _keep(self, key: tuple[object, ...], fold: _Fold) -> _Fold:
         """Keeps a finding. If there are too many, one from the middle of the log is dropped, because the first failure
         and the end of a run matter most."""
-        if len(self._first) < MOST // 2:
+        if len(self._first) < MAX_FINDINGS // 2:
             self._first[key] = fold
             return fold
-        if len(self._newest) >= MOST // 2:
+        if len(self._newest) >= MAX_FINDINGS // 2:
             del self._newest[next(iter(self._newest))]
             self.dropped += 1
         self._newest[key] = fold
@@ -209,7 +209,7 @@ def with_matches(
         if (
             not any(map(_knows_message, matches))
             and finding.event.where is Where.EXCEPTION
-            and near_searches < MOST_NEAR_SEARCHES
+            and near_searches < MAX_NEAR_SEARCHES
         ):
             near_searches += 1
             near = matcher.near_match(finding.event)

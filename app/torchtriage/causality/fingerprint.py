@@ -18,7 +18,7 @@ from torchtriage.matching.masking import mask, mask_all
 from torchtriage.reading.redaction.redact import redact
 
 VERSION = "v1"
-_LONGEST_MESSAGE = 300  # characters of the masked message that are used
+_MAX_MESSAGE_LENGTH = 300  # characters of the masked message that are used
 # Since Python 3.12, comprehensions have no frames of their own.
 _INLINED = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"})
 # ipykernel_31/2405811347.py, <ipython-input-5-8f2a6c0d1b7e>
@@ -89,10 +89,10 @@ def _failure(finding: Finding, raised: Raised | None, masked: Callable[[str], st
         told = next((line for line in raised.message.split("\n") if line.strip()), "")
         # The module of a class depends on how the program was started: `__main__.Bug` or `train.Bug`.
         kind = raised.type.rpartition(".")[2]
-        return [*_place(raised, foreign=True), kind, mask_all(masked(told))[:_LONGEST_MESSAGE]]
+        return [*_place(raised, foreign=True), kind, mask_all(masked(told))[:_MAX_MESSAGE_LENGTH]]
     if finding.event.where is Where.EXIT:
         return [_exit_of(finding)]
-    return [mask_all(masked(finding.event.text))[:_LONGEST_MESSAGE]]
+    return [mask_all(masked(finding.event.text))[:_MAX_MESSAGE_LENGTH]]
 
 
 def _place(raised: Raised, foreign: bool) -> list[str]:

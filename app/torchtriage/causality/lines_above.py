@@ -11,10 +11,10 @@ from torchtriage.domain.line import Line, Position
 
 ABOVE = 48  # lines kept above a failure
 OPENING = 600  # first lines of a file; a program prints its options there
-_MOST_OPENING = 1600  # lines of all files together
-LONGEST = 2000  # characters kept of a line
+_MAX_OPENING = 1600  # lines of all files together
+MAX_LENGTH = 2000  # characters kept of a line
 _RAW = attrgetter("raw")
-_MOST = 64  # failures; half of them are the first ones, the others the newest
+_MAX_COUNT = 64  # failures; half of them are the first ones, the others the newest
 Above = Mapping[Position, tuple[Line, ...]]
 
 
@@ -36,7 +36,7 @@ class LinesAbove:
             return
         if self._last and self._last[-1].position.file != lines[0].position.file:
             self._last.clear()
-            self._left = min(OPENING, _MOST_OPENING - len(self.opening))
+            self._left = min(OPENING, _MAX_OPENING - len(self.opening))
         if self._left > 0:
             self.opening += _short(lines[: self._left])
             self._left -= len(lines)
@@ -47,11 +47,11 @@ class LinesAbove:
         """Keeps the lines above the position at which a failure begins."""
         if self._marked is None:
             self._marked = tuple(_short(self._last))
-        if len(self._first) < _MOST // 2:
+        if len(self._first) < _MAX_COUNT // 2:
             self._first[position] = self._marked
             return
         self._newest[position] = self._marked
-        if len(self._newest) > _MOST // 2:
+        if len(self._newest) > _MAX_COUNT // 2:
             del self._newest[next(iter(self._newest))]
 
     def kept(self) -> Above:
@@ -75,11 +75,11 @@ def moved(kept: Above, to: Callable[[Position], Position]) -> Above:
 
 def _short(lines: Collection[Line]) -> Collection[Line]:
     """Returns the lines, the long ones cut. Most lines are short."""
-    if not lines or max(map(len, map(_RAW, lines))) <= LONGEST:
+    if not lines or max(map(len, map(_RAW, lines))) <= MAX_LENGTH:
         return lines
-    return [line if len(line.raw) <= LONGEST else _cut(line) for line in lines]
+    return [line if len(line.raw) <= MAX_LENGTH else _cut(line) for line in lines]
 
 
 def _cut(line: Line) -> Line:
     """Returns a very long line cut to its first characters."""
-    return line._replace(raw=line.raw[:LONGEST], text=line.text[:LONGEST])
+    return line._replace(raw=line.raw[:MAX_LENGTH], text=line.text[:MAX_LENGTH])

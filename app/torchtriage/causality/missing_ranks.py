@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from torchtriage.causality.cascade import grade
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.run_reading import Reading
-from torchtriage.causality.thresholds import FEWEST_THAT_LOST_ONE
+from torchtriage.causality.thresholds import MIN_RANKS_LOSING_PEER
 from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import EventSource, Where
 
@@ -31,7 +31,7 @@ def awaited(finding: Finding, live: Iterable[Finding], reading: Reading) -> int 
     told = (other.event for other in reading.findings if other.attempt == finding.attempt)  # also those it stopped
     listed = {event.rank for event in told if event.source in (EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE)}
     known = set(range(size)) if size is not None else listed - {None}
-    if size is None and len(left) >= FEWEST_THAT_LOST_ONE:
+    if size is None and len(left) >= MIN_RANKS_LOSING_PEER:
         known |= reading.ranks
     absent = known - left
     return absent.pop() if left and len(absent) == 1 else None

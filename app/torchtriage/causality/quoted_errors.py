@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
-from torchtriage.causality.thresholds import ERRORS_TOLD, LONGEST_WARNING, PASSAGE
+from torchtriage.causality.thresholds import MAX_ERRORS_REPORTED, MAX_WARNING_LINES, PASSAGE
 from torchtriage.domain.event import Event, EventSource, Raised, Where
 from torchtriage.domain.line import Line
 from torchtriage.facts.document_signs import DocumentSigns
@@ -83,7 +83,7 @@ def alarming_lines(lines: Sequence[Line], signs: DocumentSigns) -> Iterator[Even
     """Yields an event for the first lines of a paste that mention an error. Something failed, even if no entry names
     it."""
     told = (line for line in _without_lists(_without_warnings(lines)) if _speaks_of_an_error(line, signs))
-    for line in islice(told, ERRORS_TOLD):
+    for line in islice(told, MAX_ERRORS_REPORTED):
         yield Event.at(line, line.text.strip(), EventSource.ALARMING_LINE)
 
 
@@ -100,7 +100,7 @@ def _without_warnings(lines: Sequence[Line]) -> Iterator[Line]:
     rest = 0
     for at, line in enumerate(lines):
         if _WARNS.match(line.text):
-            rest = 1 + _goes_on(lines[at + 1 : at + 1 + LONGEST_WARNING])
+            rest = 1 + _goes_on(lines[at + 1 : at + 1 + MAX_WARNING_LINES])
         if rest:
             rest -= 1
         else:

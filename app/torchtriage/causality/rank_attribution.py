@@ -13,7 +13,7 @@ from torchtriage.causality.fingerprint import raised_of
 from torchtriage.causality.missing_ranks import awaited, missed
 from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.run_reading import Reading
-from torchtriage.causality.thresholds import MOST_OF_HOST, OWN_WORDS
+from torchtriage.causality.thresholds import MAX_PROCESSES_PER_HOST, OWN_WORDS
 from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.lazy_regex import lazy_regex
@@ -303,7 +303,7 @@ def _carried_from(finding: Finding, choice: Choice) -> str | None:
 def _one_host(reading: Reading) -> bool:
     """Returns whether everything in the log is about one host, so that the local rank is the rank."""
     size = reading.environment.world_size
-    return len(reading.environment.hosts) < 2 and (size is None or size <= MOST_OF_HOST)
+    return len(reading.environment.hosts) < 2 and (size is None or size <= MAX_PROCESSES_PER_HOST)
 
 
 def _first_host(finding: Finding, reading: Reading) -> bool:

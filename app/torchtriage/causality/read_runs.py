@@ -21,7 +21,7 @@ from torchtriage.domain.trace import SAMPLE, Trace
 from torchtriage.domain.verdict import Stats
 from torchtriage.errors import UnreadableLog
 from torchtriage.evidence.collect import CollectedEvidence
-from torchtriage.evidence.reports.bug_report import MOST_BYTES, BugReport
+from torchtriage.evidence.reports.bug_report import MAX_BYTES, BugReport
 from torchtriage.evidence.reports.readers import READERS, host_in_name, lines_of
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.patterns import Patterns
@@ -34,7 +34,7 @@ from torchtriage.reading.passing_lines import Piece, joined, last_line
 from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
 from torchtriage.reading.process_sections import Sections
 from torchtriage.reading.rank_numbering import Ranks
-from torchtriage.reading.record_lines import LONGEST_TEXT
+from torchtriage.reading.record_lines import MAX_TEXT_LENGTH
 from torchtriage.reading.scan import Scanner
 from torchtriage.reading.sources import LogFile, Run
 from torchtriage.reading.unwrap import Unwrapped, unwrap
@@ -169,7 +169,7 @@ class _FilesReader:
         if file.form is FileForm.BUG_REPORT:
             self._read_bug_report(file, number, origins, host)
         elif file.form in READERS:
-            data = b"".join(file.chunks())  # at most MOST_BYTES; a larger file is read as a log
+            data = b"".join(file.chunks())  # at most MAX_BYTES; a larger file is read as a log
             self._read_statements(file, file.form, data, Position(_BESIDE + number, 0), host)
             self.stats = Stats(self.stats.bytes + len(data), self.stats.lines + data.count(b"\n"))
         else:
@@ -182,7 +182,7 @@ class _FilesReader:
         if report.smi:
             self._read_statements(file, FileForm.NVIDIA_SMI, report.smi, self._end_of_last, host, report.smi_from)
         if report.cut:
-            self.warnings.append(f"{file.name}: {file.form}: only its first {MOST_BYTES >> 20} MB were read")
+            self.warnings.append(f"{file.name}: {file.form}: only its first {MAX_BYTES >> 20} MB were read")
 
     def _read_lines(self, file: LogFile, number: int, origins: FileOrigins, host: str | None) -> None:
         stamps = Stamps()
@@ -208,7 +208,7 @@ class _FilesReader:
         if self._skipped:
             self.warnings.append(f"{self._skipped} near-duplicate lines skipped")
         if self._long:
-            self.warnings.append(f"{self._long} lines longer than {LONGEST_TEXT >> 10} KB were read in part")
+            self.warnings.append(f"{self._long} lines longer than {MAX_TEXT_LENGTH >> 10} KB were read in part")
 
     def log_of(self, file: LogFile, number: int, origins: FileOrigins) -> LogFile | None:
         """Returns the file if it is a log, else None. Raises UnreadableLog."""

@@ -27,7 +27,7 @@ from torchtriage.reading.prefixes.times import seconds_between
 
 _OF_THE_JOB = frozenset({FileForm.SLURM_JOB, FileForm.KUBERNETES})  # forms of reports that are only about this run
 _ZONE = lazy_regex(r"(?:Z|[+-]\d\d:?\d\d)$")
-_FARTHEST_ZONE = 14 * 3600.0  # seconds; the largest offset of a time zone from UTC
+_MAX_UTC_OFFSET = 14 * 3600.0  # seconds; the largest offset of a time zone from UTC
 _OF_THE_USER = "user"  # the owner of entries about errors in the user's program
 
 
@@ -102,7 +102,7 @@ def between(first: str | None, last: str | None) -> Seconds | None:
         return None
     offset = _offset(next(zone[0] for zone in zones if zone is not None))
     if offset is None:
-        return Seconds(as_clock - _FARTHEST_ZONE, as_clock + _FARTHEST_ZONE)
+        return Seconds(as_clock - _MAX_UTC_OFFSET, as_clock + _MAX_UTC_OFFSET)
     as_utc = as_clock + (offset if zones[0] is not None else -offset)
     return Seconds(min(as_clock, as_utc), max(as_clock, as_utc))
 

@@ -31,16 +31,16 @@ PRINTED_BELOW_WARNING = 2  # lines; a program that prints more than this below i
 CLOCKS_APART = 120.0  # seconds; `dmesg -T` counts from the boot, so it can be wrong by more than a minute
 
 # How far the clocks of hosts differ (clock_offsets.py)
-FEWEST_COMMON_STEPS = 5  # steps that two hosts logged; with fewer, one slow write shifts the median
+MIN_COMMON_STEPS = 5  # steps that two hosts logged; with fewer, one slow write shifts the median
 STEPS_AGREE = 1.0  # seconds from the median; all ranks end a step together, and many loggers print whole seconds
-MOST_THAT_DIFFER = 0.25  # share of the common steps; if more differ, the hosts are not in step, or logs were delayed
-LEAST_OFFSET = 2.0  # seconds; NTP keeps clocks closer than this, and a line can be logged this late
-LEAST_OFFSET_OF_CALLS = 10.0  # seconds; a rank can be several seconds slower than its peers in every step
+MAX_DIFFERING_SHARE = 0.25  # share of the common steps; if more differ, the hosts are not in step, or logs were delayed
+MIN_OFFSET = 2.0  # seconds; NTP keeps clocks closer than this, and a line can be logged this late
+MIN_OFFSET_OF_CALLS = 10.0  # seconds; a rank can be several seconds slower than its peers in every step
 
 # Which rank failed (missing_ranks.py, rank_attribution.py)
-FEWEST_THAT_LOST_ONE = 3  # ranks that lost the same rank, if nothing says how many ranks there are
+MIN_RANKS_LOSING_PEER = 3  # ranks that lost the same rank, if nothing says how many ranks there are
 OWN_WORDS = 12  # characters of an NCCL warning that are not part of every other warning
-MOST_OF_HOST = 16  # processes on one host; a larger world spans several (DGX-2 has 16 GPUs)
+MAX_PROCESSES_PER_HOST = 16  # processes on one host; a larger world spans several (DGX-2 has 16 GPUs)
 
 # Further searches if nothing was found (fallbacks.py)
 HANG_SECONDS = 3600.0  # seconds without output; evaluating and saving checkpoints take less
@@ -48,10 +48,10 @@ HANG_BEATS = 3  # times that a monitor prints the same line: two may be a coinci
 HANG_FORMS = 3  # different lines that a monitor prints in turn
 
 TITLE_WITHIN = 2  # lines at the start of a log; the title that a person put above it is among them
-LONGEST_PASTE = 300  # lines; a longer text is not a paste
+MAX_PASTE_LINES = 300  # lines; a longer text is not a paste
 PASSAGE = 6  # lines that are read as one message, because a chat may have wrapped it
-LONGEST_WARNING = 20  # lines of a Python warning at most
-ERRORS_TOLD = 3  # errors without an entry that are reported for one file, or for one paste
+MAX_WARNING_LINES = 20  # lines of a Python warning at most
+MAX_ERRORS_REPORTED = 3  # errors without an entry that are reported for one file, or for one paste
 ERRORS_WITHIN = 40  # lines at the end of a file; a run that is known to have failed says why among them
 ERRORS_ALONE_WITHIN = 5  # lines at the end of a file; an error that nothing else confirms must be among them
 

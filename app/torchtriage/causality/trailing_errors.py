@@ -6,13 +6,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from torchtriage.causality.thresholds import ERRORS_ALONE_WITHIN, ERRORS_TOLD, ERRORS_WITHIN
+from torchtriage.causality.thresholds import ERRORS_ALONE_WITHIN, ERRORS_WITHIN, MAX_ERRORS_REPORTED
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import START, Line
 from torchtriage.facts import Environment
 from torchtriage.facts.ending_signs import EndingSigns
 
-_MOST_FILES = 1024
+_MAX_FILES = 1024
 FileEnd = tuple[tuple[Line, bool], ...]  # the last lines of a file; True if an extractor or an entry has read it
 
 
@@ -30,7 +30,7 @@ class FileEnds:
         file = last[0][0].position.file
         end = self._ends.get(file)
         if end is None:
-            if len(self._ends) >= _MOST_FILES:
+            if len(self._ends) >= _MAX_FILES:
                 return
             end = self._ends[file] = deque(maxlen=ERRORS_WITHIN)
         end.extend(reversed(last))
@@ -56,5 +56,5 @@ def trailing_errors(
             since = max((place for place in environment.progress if place <= end[-1][0].position), default=START)
             lines = [line for line in lines[-ERRORS_ALONE_WITHIN:] if line.position > since]
         errors = (line for line in lines if signs.is_error(line) and not signs.harmless_errors.search(line.raw))
-        for line in islice(errors, ERRORS_TOLD):
+        for line in islice(errors, MAX_ERRORS_REPORTED):
             yield Event.at(line, line.text.strip(), EventSource.TRAILING_ERROR)

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 
 from torchtriage.errors import TriageError
 
-_LONGEST_WAIT = 3600  # maximum seconds to wait, whatever Retry-After says
+_MAX_WAIT = 3600  # maximum seconds to wait, whatever Retry-After says
 
 
 class Undelivered(TriageError):
@@ -45,4 +45,4 @@ def retry_after(text: str) -> float | None:
         except ValueError:
             return None
         seconds = (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-    return min(max(seconds, 0.0), _LONGEST_WAIT) if seconds == seconds else None  # NaN is not a number of seconds
+    return min(max(seconds, 0.0), _MAX_WAIT) if seconds == seconds else None  # NaN is not a number of seconds

@@ -20,7 +20,7 @@ from torchtriage.domain.notice import Notice, NoticeKind, Thread
 # allowed.
 _PASSING = {130101, 130102, 410100, 410101, 90030, 90018, -1, 88}
 _WAIT = 600.0  # seconds for which DingTalk blocks a robot that sent more than 20 messages a minute
-_MOST = 6000  # bytes; more than 20,000 are refused
+_MAX_BYTES = 6000  # bytes; more than 20,000 are refused
 
 
 class DingTalk:
@@ -44,7 +44,7 @@ class DingTalk:
 
 
 def message(notice: Notice) -> dict[str, Any]:
-    return {"msgtype": "text", "text": {"content": cut_bytes(text(notice), _MOST)}}
+    return {"msgtype": "text", "text": {"content": cut_bytes(text(notice), _MAX_BYTES)}}
 
 
 def sign(milliseconds: int, secret: str) -> str:

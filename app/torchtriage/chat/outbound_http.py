@@ -26,7 +26,7 @@ from torchtriage.lazy_regex import lazy_regex
 _SECONDS = 15
 _LIFTED = "TRIAGE_ALLOW_PRIVATE_CALLS lifts that"
 _ERRNO = lazy_regex(r"^\[Errno -?\d+\] ")  # the words after it say the same
-_MOST = 1 << 20  # maximum bytes read of an answer
+_MAX_BYTES = 1 << 20  # maximum bytes read of an answer
 _REDIRECTS = {301, 302, 303, 307, 308}
 _PASSING = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)})
 
@@ -86,7 +86,7 @@ class Outgoing:
 
     def _answer(self, method: str, url: str, headers: Mapping[str, str], content: bytes, seconds: float) -> Answer:
         with self._open(method, url, headers, content, seconds) as (response, found):
-            return Answer(response.status, found, b"".join(_at_most(response, _MOST)))
+            return Answer(response.status, found, b"".join(_at_most(response, _MAX_BYTES)))
 
     @contextmanager
     def download(

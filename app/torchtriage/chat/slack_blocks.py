@@ -30,7 +30,7 @@ from torchtriage.domain.notice import Notice
 
 _Text = RichTextElementParts.Text
 _Style = RichTextElementParts.TextStyle
-_LONGEST_URL = 3000
+_MAX_URL_LENGTH = 3000
 
 
 def message(notice: Notice, buttons: bool = True) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _todo(said: Wording, lang: Language) -> list[RichTextSectionElement]:
 
 def _buttons(notice: Notice, all_of_them: bool) -> list[Any]:
     lang = notice.lang
-    found = [_button(lang, "open", url=notice.url[:_LONGEST_URL])]
+    found = [_button(lang, "open", url=notice.url[:_MAX_URL_LENGTH])]
     if notice.group and all_of_them:
         if notice.muted_until is None:
             found.append(_button(lang, "mute", value=notice.group))

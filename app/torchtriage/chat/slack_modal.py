@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from slack_sdk.models.blocks import PlainTextObject
 
 CALLBACK = "triage_log"
-MOST_FILES = 10
+MAX_FILES = 10
 _TEXT, _FILES = "text", "files"
-_MOST_TEXT = 3000
+_MAX_TEXT = 3000
 
 
 class Place(Part):
@@ -43,8 +43,8 @@ def view(lang: Language, page: str, place: Place) -> dict[str, Any]:
     from slack_sdk.models.blocks.block_elements import FileInputElement
     from slack_sdk.models.views import View
 
-    text = PlainTextInputElement(action_id=_TEXT, multiline=True, max_length=_MOST_TEXT)
-    files = FileInputElement(action_id=_FILES, max_files=MOST_FILES)
+    text = PlainTextInputElement(action_id=_TEXT, multiline=True, max_length=_MAX_TEXT)
+    files = FileInputElement(action_id=_FILES, max_files=MAX_FILES)
     made = View(
         type="modal",
         callback_id=CALLBACK,
@@ -67,7 +67,7 @@ def submitted(given: Form) -> Submitted:
     text = fields.get(_TEXT, {}).get(_TEXT, FormField()).value
     files = fields.get(_FILES, {}).get(_FILES, FormField()).files
     ids = tuple(file.id for file in files if file.id)
-    return Submitted(text, ids[:MOST_FILES], Place.read(given.private_metadata or "{}"))
+    return Submitted(text, ids[:MAX_FILES], Place.read(given.private_metadata or "{}"))
 
 
 def empty(lang: Language) -> dict[str, Any]:

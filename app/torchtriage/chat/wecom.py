@@ -15,7 +15,7 @@ from torchtriage.domain.notice import Notice, NoticeKind, Thread
 # 93017 the robot is not in the group, 40008 and 44004 invalid content.
 _PASSING = {45009, 45033, -1, 50001, 50002}
 _WAIT = 60.0  # seconds until a rate limit is over
-_MOST = 2048  # maximum bytes of a text
+_MAX_BYTES = 2048  # maximum bytes of a text
 
 
 class WeCom:
@@ -36,10 +36,10 @@ class WeCom:
 def message(notice: Notice) -> dict[str, Any]:
     """Returns the payload. If it is too long, the text is shortened; the link is always kept."""
     address = "\n" + ": ".join(links(notice)[0])
-    most = max(_MOST - len(address.encode()), 16)
+    most = max(_MAX_BYTES - len(address.encode()), 16)
     for steps in (3, 2, 1):  # fewer steps leave room for the retry advice, which follows them
         lines = "\n".join([f"[torchtriage] {headline(notice)}", *paragraphs(notice, steps)])
         if len(lines.encode()) <= most:
             break
     content = cut_bytes(lines, most) + address
-    return {"msgtype": "text", "text": {"content": cut_bytes(content, _MOST)}}
+    return {"msgtype": "text", "text": {"content": cut_bytes(content, _MAX_BYTES)}}

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchtriage.answer.brief.token_count import FEWEST, MOST, TOKENS
+from torchtriage.answer.brief.token_count import MAX_TOKENS, MIN_TOKENS, TOKENS
 from torchtriage.cli.progress import Progress, add_quiet, counted, plain_size
 from torchtriage.cli.start_engine import start_engine
 from torchtriage.errors import BadInput
@@ -78,6 +78,6 @@ def brief_of(
 
 def tokens(text: str) -> int:
     """Parses a number of tokens. Raises ArgumentTypeError if it is outside the limits."""
-    if not text.isdecimal() or not FEWEST <= int(text) <= MOST:
-        raise argparse.ArgumentTypeError(f"not a whole number from {FEWEST} to {MOST}")
+    if not text.isdecimal() or not MIN_TOKENS <= int(text) <= MAX_TOKENS:
+        raise argparse.ArgumentTypeError(f"not a whole number from {MIN_TOKENS} to {MAX_TOKENS}")
     return int(text)

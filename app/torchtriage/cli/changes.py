@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torchtriage.domain.access import Change
 
-_MOST = 50
+_MAX_COUNT = 50
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -22,7 +22,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--subject", metavar="THING", help="only changes of THING, such as `group 7`, `incident 12`, `token 3`"
     )
     parser.add_argument("--by", metavar="NAME", help="only changes made by NAME")
-    parser.add_argument("--all", action="store_true", help=f"show all changes, not only the newest {_MOST}")
+    parser.add_argument("--all", action="store_true", help=f"show all changes, not only the newest {_MAX_COUNT}")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.set_defaults(run=run)
 
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
 
     with closing(open_database()) as database:
         found = tokens.every_change(database, options.subject, options.by)
-        for change in islice(found, None if options.all else _MOST):
+        for change in islice(found, None if options.all else _MAX_COUNT):
             print(json.dumps(change.as_dict()) if options.json else _line(change))
     return 0
 

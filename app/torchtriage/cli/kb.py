@@ -21,7 +21,7 @@ _NOTHING_FITS = {
     "en": "no entry fits; describe what the run does or does not do, or paste its error message",
     "zh": "没有合适的条目；请描述任务发生了什么，或粘贴报错信息",
 }
-_MOST_HITS = 10
+_MAX_HITS = 10
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -170,7 +170,7 @@ def _search(options: argparse.Namespace) -> int:
     from torchtriage.knowledge.cache import cache_folder, load_index
 
     knowledge = load_knowledge()
-    hits = load_index(knowledge, cache_folder()).search(" ".join(options.query), _MOST_HITS)
+    hits = load_index(knowledge, cache_folder()).search(" ".join(options.query), _MAX_HITS)
     titles = {hit.entry: knowledge.entries[hit.entry].title.in_(options.lang) for hit in hits}
     if options.json:
         found = [{"entry": hit.entry, "title": titles[hit.entry], "score": hit.score} for hit in hits]

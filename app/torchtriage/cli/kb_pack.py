@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _SECONDS = 60.0  # limit on the time of a download
 _REDIRECTS = 5  # limit on the redirects of a download
-_MOST_SIGNATURE = 4096  # limit on the size of a signature or key file, in bytes
+_MAX_SIGNATURE = 4096  # limit on the size of a signature or key file, in bytes
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -74,9 +74,9 @@ def _install(options: argparse.Namespace) -> int:
             raise BadInput("a folder has no signature: --key needs a pack that is one file")
         files = packs.read_folder(Path(source))
     else:
-        packed = _read(source, packs.MOST_PACKED)
+        packed = _read(source, packs.MAX_PACKED)
         if options.key:
-            verify(packed, _read(f"{source}.minisig", _MOST_SIGNATURE).decode("utf-8", "replace"), _key(options.key))
+            verify(packed, _read(f"{source}.minisig", _MAX_SIGNATURE).decode("utf-8", "replace"), _key(options.key))
         files = packs.read_archive(packed, source)
     pack = packs.install(files, source, packs_home(), folders_of_files())
     print(json.dumps(asdict(pack)) if options.json else f"installed {_told(pack)}")
@@ -116,7 +116,7 @@ def _told(pack: Pack) -> str:
 
 
 def _key(text: str) -> str:
-    return _read(text, _MOST_SIGNATURE).decode("utf-8", "replace") if Path(text).is_file() else text
+    return _read(text, _MAX_SIGNATURE).decode("utf-8", "replace") if Path(text).is_file() else text
 
 
 def _read(source: str, most: int) -> bytes:

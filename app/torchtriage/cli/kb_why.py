@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torchtriage.domain.entry import KnowledgeBase, Language
     from torchtriage.matching.sign_alignment import Token
 
-_MOST_SIGNS = 5  # number of signs that are printed, those that matched furthest first; --json prints all
+_MAX_SIGNS = 5  # number of signs that are printed, those that matched furthest first; --json prints all
 _MARKS = {"matched": "{}", "found": "{}", "different": "[{}]", "missing": "[{}]"}
 
 
@@ -51,11 +51,11 @@ def page(why: Why, lang: Language) -> str:
     parts that did not match."""
     lines = [f"{why.entry}: {why.sentence(lang)}"]
     lines += [f"  {'情形' if lang == 'zh' else 'case'} {case.case} {case.sentence(lang)}" for case in why.cases]
-    for sign in why.signs[:_MOST_SIGNS]:
+    for sign in why.signs[:_MAX_SIGNS]:
         lines += ["", f"{sign.where}: {sign.sign}", f"  {sign.sentence(lang)}"]
         if sign.line is not None:
             lines += [f"  {_position(sign)}: {sign.text}", f"  {''.join(map(_token, sign.tokens))}"]
-    rest = len(why.signs) - _MOST_SIGNS
+    rest = len(why.signs) - _MAX_SIGNS
     if rest > 0:
         lines += [
             "",

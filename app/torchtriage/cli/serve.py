@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchtriage.settings import Settings
 
 _M_TRIM_THRESHOLD, _M_ARENA_MAX = -1, -8  # from malloc.h of glibc
-_MOST_KEPT = 128 << 10  # bytes of free memory that malloc may keep at the end of the heap
+_MAX_KEPT = 128 << 10  # bytes of free memory that malloc may keep at the end of the heap
 _GRACE = 10  # seconds for requests to finish after the service is asked to stop
 
 
@@ -93,7 +93,7 @@ def _hand_memory_back() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl and macOS do not have it
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, 1)
-        mallopt(_M_TRIM_THRESHOLD, _MOST_KEPT)
+        mallopt(_M_TRIM_THRESHOLD, _MAX_KEPT)
 
 
 def _server(config: uvicorn.Config) -> uvicorn.Server:

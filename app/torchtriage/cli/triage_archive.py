@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _REPORT_EVERY = 10  # seconds between two progress lines if standard error is not a terminal
 _AHEAD = 4  # number of shards queued per process or thread
-_FEWEST = 16  # minimum number of shards queued on a cluster, which may have no workers yet
+_MIN_COUNT = 16  # minimum number of shards queued on a cluster, which may have no workers yet
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -124,7 +124,7 @@ def _cluster(address: str) -> Iterator[tuple[Executor, int, Lost]]:
     with client:
         executor = client.get_executor(pure=False)
         try:
-            yield executor, max(_FEWEST, sum(client.nthreads().values()) * _AHEAD), (KilledWorker,)
+            yield executor, max(_MIN_COUNT, sum(client.nthreads().values()) * _AHEAD), (KilledWorker,)
         finally:
             executor.shutdown(wait=False)  # gives up the shards that no worker has started
 

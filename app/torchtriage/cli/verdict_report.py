@@ -13,9 +13,9 @@ from torchtriage.domain.verdict import Evidence, SuggestedFix, Verdict
 from torchtriage.reading.file_types import FileForm
 from torchtriage.reading.prefixes.strip import ANSI
 
-MOST_ROWS = 19  # rows of the first screen, without the empty one after it
+MAX_ROWS = 19  # rows of the first screen, without the empty one after it
 WIDTH = 100  # columns if the output is not a terminal
-_WIDEST = 110  # maximum columns of a sentence; longer lines are hard to read
+_MAX_WIDTH = 110  # maximum columns of a sentence; longer lines are hard to read
 _BOLD, _DIM, _RED, _GREEN, _YELLOW, _CYAN, _OFF = (
     "\x1b[1m",
     "\x1b[2m",
@@ -78,7 +78,7 @@ def report(verdict: Verdict, lang: Language, colour: bool, width: int = WIDTH, w
     page = _Page(verdict, lang == "zh", colour, width)
     for tight in range(1 if whole else _TIGHTEST + 1):
         page.screen(tight, whole)
-        if page.rows <= MOST_ROWS:
+        if page.rows <= MAX_ROWS:
             break
     if whole:
         page.rest()
@@ -164,7 +164,7 @@ class _Page:
         elif screen.retry == "elsewhere":
             told += "。" if self._chinese else "."
         whole = f"{told}{'' if self._chinese else ' '}{screen.because}".rstrip()
-        return told if tight and columns(whole) > min(self._width, _WIDEST) - _LEFT else whole
+        return told if tight and columns(whole) > min(self._width, _MAX_WIDTH) - _LEFT else whole
 
     def _sure(self, screen: FirstScreen) -> str:
         verdict, root = self._verdict, self._verdict.root_cause
@@ -178,7 +178,7 @@ class _Page:
     def _sentence(self, label: str, text: str, style: str = "", inner: int = 0, most: int | None = None) -> None:
         """Writes a sentence after its label, wrapped to at most `most` lines."""
         left = _LEFT if label else 0
-        told = wrapped(ANSI.sub("", text), min(self._width, _WIDEST) - left, inner, most)
+        told = wrapped(ANSI.sub("", text), min(self._width, _MAX_WIDTH) - left, inner, most)
         name = _LABELS[label][self._chinese] if label.strip() else ""
         lead = f"{name}{' ' * (left - (2 * len(name) if self._chinese else len(name)))}"
         for at, line in enumerate(told):

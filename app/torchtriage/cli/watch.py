@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torchtriage.reading.sources import LogFile, Run
 
 OWN_FILE = "torchtriage-watch.log"  # name of the file that passes the watch's own observations to the engine
-_MOST_GROUPS = 4  # number of groups printed; a group is the ranks that became silent at the same time
+_MAX_GROUPS = 4  # number of groups printed; a group is the ranks that became silent at the same time
 _LINES_LOOKED_AT = 40  # number of lines of new output searched for a step
 _Words = tuple[str, str]
 _SILENT: _Words = (
@@ -176,7 +176,7 @@ class _Job:
         step = "" if news.step is None or news.kind == "resumed" else _STEP[zh].format(step=news.step)
         yield f"torchtriage: {_clock()}  {_SAID[news.kind][zh].format(**values)}{step}"
         if news.kind != "resumed":
-            for seconds, ranks in news.ranks[:_MOST_GROUPS]:
+            for seconds, ranks in news.ranks[:_MAX_GROUPS]:
                 named = f"rank{'' if len(ranks) == 1 or zh else 's'} {RankSet.of(ranks)}"
                 yield f"torchtriage:   {_RANKS[zh].format(seconds=f'{seconds:.0f}', ranks=named)}"
             yield f"torchtriage:   {_PROVISIONAL[zh]}"

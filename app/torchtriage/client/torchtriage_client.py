@@ -602,7 +602,7 @@ def _connect_soon(connection: Any, connect: Callable[[], None]) -> None:
 _SUMMARY = "run_summary"  # name of this parameter in a bundle; the summary is sent after the log
 _SUMMARY_BYTES = 20_000  # maximum size of a summary
 _SUMMARY_SECONDS = 5.0  # maximum time for sending the summary of a successful run
-_MOST_LINES, _LONGEST_LINE, _LONGEST_VALUE = 200, 160, 200
+_MAX_LINES, _MAX_LINE_LENGTH, _MAX_VALUE_LENGTH = 200, 160, 200
 _READ = 256 << 10  # bytes at the beginning and end of a file in which lines are searched
 _SECRET = re.compile(
     r"key|token(?!izer)|secret|passw|pwd$|passphrase|credential|auth|cookie|session|signature|cert|private|dsn|webhook"
@@ -673,7 +673,7 @@ def plain_environment(environment: Any) -> dict[str, str]:
     run or shell."""
     return {
         name: value for name, value in sorted(environment.items())
-        if len(value) <= _LONGEST_VALUE and len(name) <= 100 and _PLAIN_VALUE.match(value)
+        if len(value) <= _MAX_VALUE_LENGTH and len(name) <= 100 and _PLAIN_VALUE.match(value)
         and not (_SECRET.search(name) or _DULL.search(name) or _DRAWN.search(value) or "://" in value)
     }  # fmt: skip
 
@@ -688,9 +688,9 @@ def first_lines(members: Iterable[Member]) -> list[str]:
             line = line[:2000]
             for form, mark in _MASKS:
                 line = form.sub(mark, line)
-            line = re.sub(r"[\x00-\x1f\x7f]", " ", line).strip()[:_LONGEST_LINE]
+            line = re.sub(r"[\x00-\x1f\x7f]", " ", line).strip()[:_MAX_LINE_LENGTH]
             if (
-                len(found) < _MOST_LINES
+                len(found) < _MAX_LINES
                 and re.search(r"[A-Za-z]{3}", line)
                 and not line.startswith("[torchtriage-client")
             ):
@@ -715,8 +715,8 @@ def tell_summary(
 # ---------------------------------------------------------------- the verdict
 
 
-_MOST_STEPS = _MOST_CHANGES = 3
-_LONGEST_COMMAND = 3  # lines; longer commands are only on the web page
+_MAX_STEPS = _MAX_CHANGES = 3
+_MAX_COMMAND_LENGTH = 3  # lines; longer commands are only on the web page
 
 
 def told(incident: dict[str, Any]) -> list[str]:
@@ -746,10 +746,10 @@ def told(incident: dict[str, Any]) -> list[str]:
     steps = said.get("steps") or [
         {"do": fix.get("title"), "run": (fix.get("commands") or [None])[0]} for fix in (cause.get("fixes") or [])[:2]
     ]
-    for number, step in enumerate(steps[:_MOST_STEPS], 1):
+    for number, step in enumerate(steps[:_MAX_STEPS], 1):
         lines.append("  {:6} {}. {}".format("do:" if number == 1 else "", number, step.get("do")))
         command = (step.get("run") or "").split("\n")
-        if command[0] and len(command) <= _LONGEST_COMMAND:
+        if command[0] and len(command) <= _MAX_COMMAND_LENGTH:
             lines += ["            {}{}".format("  " if at else "$ ", line) for at, line in enumerate(command)]
     if outcome not in _NOT_FAILED:
         hosts = ", ".join(_hosts(action))
@@ -760,7 +760,7 @@ def told(incident: dict[str, Any]) -> list[str]:
     if said.get("unknown"):
         lines.append("  not known: {}".format(said["unknown"]))
     changes = (incident.get("since_good") or {}).get("changes") or []
-    for number, change in enumerate(changes[:_MOST_CHANGES]):
+    for number, change in enumerate(changes[:_MAX_CHANGES]):
         lines.append("  {} {}".format("changed since it worked:" if not number else " " * 24, change["says"]["en"]))
     lines.append("  more:  {}".format(incident.get("url")))
     return [re.sub(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", "", line)[:600] for line in lines]
@@ -1252,7 +1252,7 @@ class Pace:
     known. After a new one the run may be saving, evaluating or compiling, so it gets more time.
     """
 
-    _FEW = 3  # number of pauses needed to know what is usual
+    _MIN_PAUSES = 3  # number of pauses needed to know what is usual
     _FORMS = 256
 
     def __init__(self, limits: Limits, now: float) -> None:
@@ -1268,7 +1268,7 @@ class Pace:
             count, longest = self._after.pop(self._form, (0, 0.0))
             self._after[self._form] = count + 1, max(longest, now - self.last if usual else 0.0)
             self._pauses = [*self._pauses[-100:], now - self.last]
-            if len(self._pauses) >= self._FEW:
+            if len(self._pauses) >= self._MIN_PAUSES:
                 self.usual = sorted(self._pauses)[len(self._pauses) // 2]
             if len(self._after) > self._FORMS:
                 del self._after[next(iter(self._after))]
@@ -1283,7 +1283,7 @@ class Pace:
         """Seconds after the last time from which the run counts as hanging."""
         count, longest = self._after.get(self._form, (0, 0.0))
         enough = max(self.limits.silence, self.limits.factor * (self.usual or 0.0), 1.5 * longest)
-        return enough if count >= self._FEW else max(enough, self.limits.patience)
+        return enough if count >= self._MIN_PAUSES else max(enough, self.limits.patience)
 
 
 class News(NamedTuple):
@@ -1325,7 +1325,7 @@ class Watch:
     seconds."""
 
     TAIL = 64 << 10  # bytes of new output in which forms, ranks and steps are searched
-    _MOST_RANKS = 1 << 16
+    _MAX_RANKS = 1 << 16
 
     def __init__(self, limits: Limits, now: float, step_of: Callable[[bytes], Step | None] | None = None) -> None:
         """`step_of` returns the last step in a block of output."""
@@ -1354,7 +1354,7 @@ class Watch:
         # torchrun adds a label to lines that it passes on; the rank's own file has none
         self._wrote, self._form = True, _DIGITS.sub(b"0", _RANK.sub(b"", tail[last:][:200]).strip())
         for each in {rank} if rank is not None else {int(one[1] or one[2]) for one in _RANK.finditer(tail)}:
-            if each in self._ranks or len(self._ranks) < self._MOST_RANKS:
+            if each in self._ranks or len(self._ranks) < self._MAX_RANKS:
                 self._ranks[each] = now
         step = self._step_of(tail)
         if step is not None and step.shown != self._shown:
@@ -1429,7 +1429,7 @@ def rank_of_file(path: str) -> int | None:
 class Followed:
     """A log file that grows and may be renamed or truncated. Only its offset is kept, no open descriptor."""
 
-    _BLOCK, _MOST = MB, 64 * MB  # maximum bytes of one block, and of one call of `read`
+    _BLOCK, _MAX_FILES = MB, 64 * MB  # maximum bytes of one block, and of one call of `read`
 
     def __init__(self, path: str, position: int = 0) -> None:
         self.path, self._position, self._inode = path, position, 0
@@ -1456,7 +1456,7 @@ class Followed:
 
     def _rest(self, path: str, size: int) -> Iterator[bytes]:
         with contextlib.suppress(OSError), open(path, "rb") as file:
-            self._position = max(self._position, size - self._MOST)
+            self._position = max(self._position, size - self._MAX_FILES)
             file.seek(self._position)
             while self._position < size:
                 block = file.read(min(self._BLOCK, size - self._position))
@@ -1477,7 +1477,7 @@ class Followed:
 class Follower:
     """Files and folders that are followed, including files created later. Of existing files, only the end is read."""
 
-    _MOST = 16384  # maximum number of files
+    _MAX_FILES = 16384  # maximum number of files
     _NAMES = 5.0  # seconds between two listings of the folders
 
     def __init__(self, paths: Sequence[str], now: float) -> None:
@@ -1511,8 +1511,8 @@ class Follower:
             return
         self._listed = now
         for path in self.paths:
-            for name in itertools.islice(_logs_below(path), self._MOST) if os.path.isdir(path) else [path]:
-                if name not in self._files and len(self._files) < self._MOST:
+            for name in itertools.islice(_logs_below(path), self._MAX_FILES) if os.path.isdir(path) else [path]:
+                if name not in self._files and len(self._files) < self._MAX_FILES:
                     with contextlib.suppress(OSError):
                         size = os.stat(name).st_size
                         self._files[name] = Followed(name, 0 if tail is None else max(0, size - tail))
@@ -1581,9 +1581,9 @@ _ONE_ANSWER = 10.0  # seconds for each external program
 _AT_THE_END = 6.0  # seconds for gathering everything after a failure, part of the time for the report
 _KERNEL_TAIL = 256 << 10  # bytes of the newest lines of the kernel log
 _CLOCKS_APART = 120.0  # seconds by which the kernel's clock may be behind
-_MOST_STACKS, _MOST_EVIDENCE = 256, 64 * MB
+_MAX_STACKS, _MAX_EVIDENCE = 256, 64 * MB
 # Seconds in which a working rank reaches another line; number of ranks that are checked.
-_MOVES_WITHIN, _MOST_LOOKED_AT = 8.0, 16
+_MOVES_WITHIN, _MAX_SEARCHED = 8.0, 16
 OWN_FILE = "torchtriage-watch.log"
 _STACKS = "TORCHTRIAGE_STACKS"
 # The file names of flight recorder dumps, without the rank, and the pipes that request a dump.
@@ -1733,7 +1733,7 @@ def _kernel_time(line: str) -> float | None:
 
 def _gather_stacks(found: Gathered, pid: int, folder: str, deadline: float) -> None:
     ranks = _ranks_below(pid)
-    for rank, process in sorted(ranks.items())[:_MOST_STACKS]:
+    for rank, process in sorted(ranks.items())[:_MAX_STACKS]:
         if time.monotonic() > deadline:
             found.missing.append("stacks of the other ranks: no time left")
             return
@@ -1753,7 +1753,7 @@ def _gather_stacks(found: Gathered, pid: int, folder: str, deadline: float) -> N
 def moving(pid: int, folder: str) -> list[int]:
     """Returns the ranks below a process whose main thread reaches another line within a few seconds. In a hanging job
     there are none, except ranks that loop. Empty if no stack is available."""
-    ranks = dict(sorted(_ranks_below(pid).items())[:_MOST_LOOKED_AT])
+    ranks = dict(sorted(_ranks_below(pid).items())[:_MAX_SEARCHED])
     before: dict[int, bytes] = {}
     until = time.monotonic() + _MOVES_WITHIN
     while ranks:
@@ -1869,7 +1869,7 @@ def _ask_for_dumps(found: Gathered) -> None:
 
 def _gather_dumps(found: Gathered, since: float) -> None:
     prefixes = [os.environ[name] for name in _DUMPS if os.environ.get(name)] or list(_DUMPS_ELSEWHERE)
-    room = _MOST_EVIDENCE
+    room = _MAX_EVIDENCE
     for prefix in dict.fromkeys(map(os.path.expanduser, prefixes)):
         for path in sorted(glob.glob(glob.escape(prefix) + "*[0-9]")):
             try:
@@ -1880,7 +1880,7 @@ def _gather_dumps(found: Gathered, since: float) -> None:
                 found.missing.append(f"{path}: {error.strerror}")
                 continue
             if dump.size > room:
-                found.missing.append(f"{path}: more than {_MOST_EVIDENCE} bytes of dumps")
+                found.missing.append(f"{path}: more than {_MAX_EVIDENCE} bytes of dumps")
                 continue
             room -= dump.size
             found.files.append(dump)

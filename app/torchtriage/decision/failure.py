@@ -8,7 +8,7 @@ from torchtriage.domain.decision import AttemptRecord
 from torchtriage.domain.host import host_name
 from torchtriage.domain.verdict import FAILED, Evidence, Verdict
 
-_MOST_EVIDENCE = 3
+_MAX_EVIDENCE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def failure_of(verdict: Verdict | None, attempt: int, failed: bool = False) -> F
         hosts=tuple(filter(host_name, verdict.action.exclude_hosts)),
         checkpoint=saved.path if saved else None,
         several_hosts=len(verdict.run.hosts) > 1,
-        evidence=root.evidence[:_MOST_EVIDENCE] if root else (),
+        evidence=root.evidence[:_MAX_EVIDENCE] if root else (),
     )
 
 

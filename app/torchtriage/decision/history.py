@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from torchtriage.domain.decision import AttemptRecord
 from torchtriage.domain.host import host_name
 
-MOST = 1000  # attempts at most
+MAX_ATTEMPTS = 1000  # attempts at most
 _Word = Annotated[str, Field(max_length=500)]
 _Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
@@ -36,7 +36,7 @@ class AttemptForm(BaseModel):
         )
 
 
-History = Annotated[list[AttemptForm], Field(max_length=MOST)]
+History = Annotated[list[AttemptForm], Field(max_length=MAX_ATTEMPTS)]
 _history = TypeAdapter(History)
 
 

@@ -13,9 +13,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from torchtriage.errors import SettingError
 
 DEFAULT = Path(__file__).with_name("policy.yaml")
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 _YES_NO = {True: "yes", False: "no"}
-_MOST = 100_000  # the largest number of restarts, steps or hosts; a day in seconds is less
+_MAX_NUMBER = 100_000  # the largest number of restarts, steps or hosts; a day in seconds is less
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,11 @@ def _read(path: Path) -> dict[str, Any]:
     """Raises ValueError with a sentence for the user."""
     try:
         with path.open("rb") as file:
-            text = file.read(_MOST_BYTES + 1)
+            text = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise ValueError(f"can't be read: {error.strerror}") from None
-    if len(text) > _MOST_BYTES:
-        raise ValueError(f"larger than {_MOST_BYTES} bytes")
+    if len(text) > _MAX_BYTES:
+        raise ValueError(f"larger than {_MAX_BYTES} bytes")
     try:
         found = yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
@@ -112,8 +112,8 @@ def _no_truth(value: Any) -> Any:
     return value
 
 
-_Count = Annotated[int, BeforeValidator(_no_truth), Field(ge=0, le=_MOST)]
-_Positive = Annotated[int, BeforeValidator(_no_truth), Field(ge=1, le=_MOST)]
+_Count = Annotated[int, BeforeValidator(_no_truth), Field(ge=0, le=_MAX_NUMBER)]
+_Positive = Annotated[int, BeforeValidator(_no_truth), Field(ge=1, le=_MAX_NUMBER)]
 _Delays = Annotated[list[_Count], Field(min_length=1, max_length=100)]
 
 

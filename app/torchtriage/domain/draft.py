@@ -9,7 +9,7 @@ from typing import Literal
 
 from torchtriage.domain.entry import Text
 
-MOST_STEPS = 3
+MAX_STEPS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Draft:
     search_in: Literal["exception", "line", "any"] = "exception"
     says_en: str = ""
     says_zh: str = ""
-    steps: tuple[DraftStep, ...] = (DraftStep(),) * MOST_STEPS
+    steps: tuple[DraftStep, ...] = (DraftStep(),) * MAX_STEPS
     retry: Literal["no", "yes", "once"] = "no"
     source: str = ""
     example: str = ""

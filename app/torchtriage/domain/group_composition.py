@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LEAST_RUNS = 5  # runs of a group; in a smaller group, nothing stands out
-LEAST_SEEN = 3  # runs with a value; with fewer, it does not stand out
-MOST_CHANCE = 0.01  # after correction for the number of values that were tested
+MIN_RUNS = 5  # runs of a group; in a smaller group, nothing stands out
+MIN_SEEN = 3  # runs with a value; with fewer, it does not stand out
+MAX_CHANCE = 0.01  # after correction for the number of values that were tested
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class Share:
 
     @property
     def stands_out(self) -> bool:
-        enough = self.known >= LEAST_RUNS and self.inside >= LEAST_SEEN
-        return enough and self.chance <= MOST_CHANCE
+        enough = self.known >= MIN_RUNS and self.inside >= MIN_SEEN
+        return enough and self.chance <= MAX_CHANCE
 
     @property
     def share(self) -> float:
@@ -51,7 +51,7 @@ class Composition:
 
     @property
     def enough(self) -> bool:
-        return self.runs >= LEAST_RUNS
+        return self.runs >= MIN_RUNS
 
     @property
     def standing_out(self) -> list[tuple[str, Share]]:

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-LONGEST_NAME = 40  # characters of the name of a slot
-_LEAST_WORDS = 2  # words of its own that are needed to recognize a message
+MAX_NAME_LENGTH = 40  # characters of the name of a slot
+_MIN_WORDS = 2  # words of its own that are needed to recognize a message
 _PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 _EXPRESSION = re.compile(r"[A-Za-z_](?:[\w.()\[\]'\"-]|, )*")
 
@@ -62,10 +62,10 @@ def literal(text: str) -> str:
 def slot(name: str) -> str:
     """Returns the slot for a value, with its name if this is a valid one."""
     name = " ".join(name.split())
-    return f"{{{name}}}" if len(name) <= LONGEST_NAME and _EXPRESSION.fullmatch(name) else "{}"
+    return f"{{{name}}}" if len(name) <= MAX_NAME_LENGTH and _EXPRESSION.fullmatch(name) else "{}"
 
 
 def tells_something(template: str) -> bool:
     """Returns whether a message has enough words of its own to be recognized."""
     words = re.findall(r"[^\W\d_]{2,}", " ".join(part.text for part in parts(template) if not part.is_slot))
-    return len(words) >= _LEAST_WORDS
+    return len(words) >= _MIN_WORDS

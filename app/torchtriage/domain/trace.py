@@ -9,7 +9,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-MOST_SAMPLES = 3
+MAX_SAMPLES = 3
 SAMPLE = 80  # characters of a sample
 
 
@@ -57,7 +57,7 @@ class Trace:
             if item is None:
                 return
             stream.gave += count(item)
-            if len(stream.samples) < MOST_SAMPLES and count(item):
+            if len(stream.samples) < MAX_SAMPLES and count(item):
                 stream.samples.append(sample(item))
             yield item
 
@@ -69,7 +69,7 @@ class Trace:
                 Step(stream, stream_of.seconds - before, f"{stream_of.gave:,} {unit}", tuple(stream_of.samples))
             )
             before = stream_of.seconds
-        self._steps.append(Step(name, now - self._last - before, gave, tuple(islice(samples, MOST_SAMPLES))))
+        self._steps.append(Step(name, now - self._last - before, gave, tuple(islice(samples, MAX_SAMPLES))))
         self._streams.clear()
         self._last = now
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from torchtriage.domain.evidence import Call, RankDump
 
-_MOST_CLASSES = 64  # classes of ranks with equal calls; with more, there is no common program
+_MAX_CLASSES = 64  # classes of ranks with equal calls; with more, there is no common program
 _KEPT = 16  # the number of completed calls that a dump keeps of a group; older ones are missing
 _OF_ALL = "default_pg#0"  # every rank is a member, even if it has not used it yet
-_FEWEST = 3  # ranks that are needed to outvote one rank
+_MIN_COUNT = 3  # ranks that are needed to outvote one rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def departures(dumps: Mapping[int, RankDump], form: Callable[[Call], str]) -> di
     """Returns the ranks that departed from the common program, and where. Empty if there are none, or if no majority
     follows the program. `form` returns the part of a call that must be equal on all ranks."""
     classes = _classes(dumps, form)
-    if not 1 < len(classes) <= _MOST_CLASSES or len(dumps) < _FEWEST:
+    if not 1 < len(classes) <= _MAX_CLASSES or len(dumps) < _MIN_COUNT:
         return {}
     splits = {(a, b): _split(classes[a], classes[b]) for a in range(len(classes)) for b in range(a)}
 
@@ -100,7 +100,7 @@ def _classes(dumps: Mapping[int, RankDump], form: Callable[[Call], str]) -> list
         steps = tuple((name, call.sequence, form(call)) for call, name in told)
         key = (steps, frozenset((*names.values(), _OF_ALL)))
         found.setdefault(key, _Class(steps, key[1], [call for call, _ in told], [])).ranks.append(rank)
-        if len(found) > _MOST_CLASSES:
+        if len(found) > _MAX_CLASSES:
             break
     return list(found.values())
 

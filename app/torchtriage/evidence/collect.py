@@ -14,7 +14,7 @@ from torchtriage.evidence import flight_recorder, fr_trace, nccl_ras, stacks
 from torchtriage.evidence.collective_words import CollectiveWords
 from torchtriage.evidence.flight_recorder import newest_of_each_rank, read_dump, times_of
 from torchtriage.evidence.rank_states import states_of
-from torchtriage.evidence.reports.readers import MOST_BYTES, READERS
+from torchtriage.evidence.reports.readers import MAX_BYTES, READERS
 from torchtriage.evidence.stacks import doing, elsewhere, is_stack_alone, process_elsewhere, read_stacks
 from torchtriage.evidence.wait_for import hang_of
 from torchtriage.lazy_regex import lazy_regex
@@ -25,11 +25,11 @@ from torchtriage.reading.sources import LogFile
 from torchtriage.reading.whole_files import NotRead, whole
 
 _NO_DUMP = "a pickle, but no dump of the flight recorder"
-MOST_SOURCES = 4096  # files that a verdict lists
+MAX_SOURCES = 4096  # files that a verdict lists
 _RANK = lazy_regex(r"(?i)rank[_.-]?(\d{1,6})(?!.*rank[_.-]?\d)")
 _NUMBER = lazy_regex(r"(\d{1,6})(?!.*\d)")  # the last number in a name
-_MOST_BARE = 4096  # a larger number without the word "rank" is a process id
-_MOST_DUMPS = 65_536
+_MAX_BARE_RANK = 4096  # a larger number without the word "rank" is a process id
+_MAX_DUMPS = 65_536
 
 
 class CollectedEvidence:
@@ -64,7 +64,7 @@ class CollectedEvidence:
         if form is FileForm.FLIGHT_RECORDER:
             self._take(name, form, lambda: self._dump(every, name, position, rank, host))
         elif form in (FileForm.PY_SPY, FileForm.RANK_STACKS):
-            self._take(name, form, lambda: self._stack(whole(every, stacks.MOST_BYTES), name, position, rank))
+            self._take(name, form, lambda: self._stack(whole(every, stacks.MAX_BYTES), name, position, rank))
         elif form is FileForm.FAULTHANDLER:
             return self._log_with_stack(file, every, name, position, rank)
         elif form is FileForm.NCCL_RAS:
@@ -84,10 +84,10 @@ class CollectedEvidence:
         """Returns the file with its form. It is a log if a log follows a tool's output at its start."""
         head = next(chunks, b"")
         begin = head
-        while len(begin) < MOST_BYTES and (more := next(chunks, b"")):
+        while len(begin) < MAX_BYTES and (more := next(chunks, b"")):
             begin += more
         every = chain((begin,), chunks)
-        if len(begin) >= MOST_BYTES or not is_report(form, begin):
+        if len(begin) >= MAX_BYTES or not is_report(form, begin):
             self._list(Source(name, FileForm.LOG))
             return replace(file, chunks=lambda: every)
         rank = rank_in_name(file.name) if form is FileForm.NATIVE_STACKS else None
@@ -142,26 +142,26 @@ class CollectedEvidence:
 
     def refuse(self, reason: str) -> None:
         """Marks the last file that was returned as a log as unread: the bytes after its start cannot be read."""
-        if self._sources and len(self._sources) < MOST_SOURCES:
+        if self._sources and len(self._sources) < MAX_SOURCES:
             self._sources[-1] = Source(self._sources[-1].file, FileForm.UNREAD, note=reason)
 
     def _list(self, source: Source) -> None:
-        if len(self._sources) < MOST_SOURCES:
+        if len(self._sources) < MAX_SOURCES:
             self._sources.append(source)
 
     def _dump(
         self, chunks: Iterator[bytes], name: str | None, position: int, rank: int | None, host: str | None
     ) -> int:
-        dump = read_dump(whole(chunks, flight_recorder.MOST_BYTES), name, position, rank, host)
-        if len(self._dumps) >= _MOST_DUMPS and dump.rank not in self._dumps:
-            raise NotRead(f"more than {_MOST_DUMPS:,} dumps")
+        dump = read_dump(whole(chunks, flight_recorder.MAX_BYTES), name, position, rank, host)
+        if len(self._dumps) >= _MAX_DUMPS and dump.rank not in self._dumps:
+            raise NotRead(f"more than {_MAX_DUMPS:,} dumps")
         known = [self._dumps[dump.rank]] if dump.rank in self._dumps else []
         self._dumps |= newest_of_each_rank([*known, dump])
         return dump.rank
 
     def _stack(self, data: bytes, name: str | None, position: int, rank: int | None) -> int | None:
         stacks = read_stacks(data, name, position, rank)
-        self._stacks += stacks[: _MOST_DUMPS - len(self._stacks)]
+        self._stacks += stacks[: _MAX_DUMPS - len(self._stacks)]
         return stacks[0].rank if len(stacks) == 1 else None
 
     def _log_with_stack(
@@ -169,9 +169,9 @@ class CollectedEvidence:
     ) -> LogFile | None:
         """Returns the file as a log if it contains more than the stacks at its start, else None."""
         begin = b""
-        while len(begin) < stacks.MOST_BYTES and (more := next(chunks, b"")):
+        while len(begin) < stacks.MAX_BYTES and (more := next(chunks, b"")):
             begin += more
-        rank = self._stack(begin[: stacks.MOST_BYTES], name, position, rank)
+        rank = self._stack(begin[: stacks.MAX_BYTES], name, position, rank)
         self._list(Source(name, FileForm.FAULTHANDLER, rank))
         rest = chain((begin,), chunks)
         return None if is_stack_alone(begin) else replace(file, chunks=lambda: rest)
@@ -179,11 +179,11 @@ class CollectedEvidence:
     def _log_or_trace(self, file: LogFile, chunks: Iterator[bytes], name: str | None, position: int) -> LogFile | None:
         """Returns the file as a log if it contains more than the output of torchfrtrace, else None."""
         begin = b""
-        while len(begin) < fr_trace.MOST_BYTES and (more := next(chunks, b"")):
+        while len(begin) < fr_trace.MAX_BYTES and (more := next(chunks, b"")):
             begin += more
         every = chain((begin,), chunks)
         try:
-            if len(begin) >= fr_trace.MOST_BYTES:
+            if len(begin) >= fr_trace.MAX_BYTES:
                 raise NotRead("too large")
             found = fr_trace.read_trace(begin, name, position)
         except NotRead:
@@ -204,7 +204,7 @@ class CollectedEvidence:
 
     def _report(self, chunks: Iterator[bytes], name: str | None, position: int, kept: list[bytes]) -> None:
         """Reads the reports of a file. Adds its bytes to `kept`."""
-        kept.append(whole(chunks, nccl_ras.MOST_BYTES))
+        kept.append(whole(chunks, nccl_ras.MAX_BYTES))
         self._reports += nccl_ras.read_reports(kept[0], name, position)
 
 
@@ -214,7 +214,7 @@ def rank_in_name(name: str) -> int | None:
     if found:
         return int(found[1])
     bare = _NUMBER.search(PurePosixPath(name).name.split(".json")[0].split(".txt")[0])
-    return int(bare[1]) if bare and int(bare[1]) < _MOST_BARE else None
+    return int(bare[1]) if bare and int(bare[1]) < _MAX_BARE_RANK else None
 
 
 def _with_stacks(hang: Hang, by_rank: dict[int, RankStack]) -> Hang:

@@ -12,7 +12,7 @@ from torchtriage.domain.vocabulary import Vocabulary
 
 _FRAMES, _OPERATIONS, _GRADIENTS = "collective-frames", "collective-operations", "gradient-frames"
 _HELPERS = "helper-process-frames"
-_MOST_KEPT = 1000  # names of operations
+_MAX_KEPT = 1000  # names of operations
 _NEEDS_ALL, _EVEN = "needs-all", "even"
 
 
@@ -44,7 +44,7 @@ class CollectiveWords:
         known = self._even.get(operation)
         if known is None:
             known = bool(self._operations[_EVEN].search(operation))
-            if len(self._even) < _MOST_KEPT:
+            if len(self._even) < _MAX_KEPT:
                 self._even[operation] = known
         return known
 

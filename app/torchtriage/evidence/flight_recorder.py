@@ -18,16 +18,16 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.pickled_dumps import UNREAD
 from torchtriage.reading.whole_files import NotRead
 
-MOST_BYTES = 64 << 20  # bytes of a dump's text
-_MOST_OPENED = 2_000_000  # lists and objects in a dump
+MAX_BYTES = 64 << 20  # bytes of a dump's text
+_MAX_OPENED = 2_000_000  # lists and objects in a dump
 _FIRST, _LAST = 16, 16  # pending calls, and completed calls, that are kept of each group of each rank
-_MOST_RANKS = 1_000_000
-_LONGEST = 2000  # characters of the line that shows an entry
+_MAX_RANKS = 1_000_000
+_MAX_LENGTH = 2000  # characters of the line that shows an entry
 _COALESCED = "coalesced"
 _LIBRARY = lazy_regex(
     r"(?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3\.\d+[/\\]|^<|[/\\]torch[/\\](?:_|distributed|nn|utils|csrc)"
 )
-_LONGEST_WHERE = 80
+_MAX_WHERE_LENGTH = 80
 
 
 def read_dump(
@@ -50,13 +50,13 @@ def read_dump(
         groups.add(entry, order=at, number=at + 2 if by_line else 1)
     views = groups.views(data.get("pg_status"))
     kept = (call.order for view in views.values() for call in (*view.pending, *view.transfers, *view.ended))
-    texts = {at: json.dumps(entries[at], ensure_ascii=False)[:_LONGEST] for at in kept}
+    texts = {at: json.dumps(entries[at], ensure_ascii=False)[:_MAX_LENGTH] for at in kept}
     return RankDump(rank, file, position, views, groups.newest_ns, groups.oldest_ns, host, texts)
 
 
 def _parsed(text: bytes) -> dict[str, Any]:
-    if text.count(b"[") + text.count(b"{") > _MOST_OPENED:
-        raise NotRead(f"more than {_MOST_OPENED:,} lists")
+    if text.count(b"[") + text.count(b"{") > _MAX_OPENED:
+        raise NotRead(f"more than {_MAX_OPENED:,} lists")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -77,7 +77,7 @@ def _config(told: Any) -> dict[str, tuple[str, tuple[int, ...]]]:
         if isinstance(about, dict):
             ranks = about.get("ranks")
             numbers = ranks if isinstance(ranks, list) else re.findall(r"\d{1,7}", str(ranks))
-            members = tuple(int(number) for number in numbers if str(number).isdecimal())[:_MOST_RANKS]
+            members = tuple(int(number) for number in numbers if str(number).isdecimal())[:_MAX_RANKS]
             found[name] = (str(about.get("desc") or "")[:200], members)
     return found
 
@@ -203,7 +203,7 @@ def _where(frames: Any) -> str | None:
     for frame in frames if isinstance(frames, list) else ():
         file = str(frame.get("filename", "")) if isinstance(frame, dict) else ""
         if file and not is_library(file):
-            return f"{file.rpartition('/')[2]}:{_int(frame.get('line'))}"[:_LONGEST_WHERE]
+            return f"{file.rpartition('/')[2]}:{_int(frame.get('line'))}"[:_MAX_WHERE_LENGTH]
     return None
 
 

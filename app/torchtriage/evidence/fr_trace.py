@@ -20,11 +20,11 @@ from torchtriage.evidence.flight_recorder import is_library
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.whole_files import NotRead
 
-MOST_BYTES = 32 << 20
-_MOST_FINDINGS = 50_000
-_MOST_RANKS = 65_536
-_LONGEST = 2000  # characters of a line
-_MOST_LINES = 6  # lines that are shown
+MAX_BYTES = 32 << 20
+_MAX_FINDINGS = 50_000
+_MAX_RANKS = 65_536
+_MAX_LENGTH = 2000  # characters of a line
+_MAX_LINES = 6  # lines that are shown
 _MISSING = "Not all ranks"
 _FINDING = lazy_regex(
     r"(Not all ranks) joining collective,? (?:sequence number: )?(\d{1,12})"
@@ -85,14 +85,14 @@ def read_trace(data: bytes, file: str | None, position: int) -> list[Finding]:
     found: list[Finding] = []
     tables = False
     for number, text in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
-        line = Line(number, text[:_LONGEST], text[:_LONGEST], Position(position, number), file)
+        line = Line(number, text[:_MAX_LENGTH], text[:_MAX_LENGTH], Position(position, number), file)
         tables = tables or text.startswith(_TABLES)
         if tables:
-            if (row := _ROW.match(text)) and row[6] and len(found) < _MOST_FINDINGS:
+            if (row := _ROW.match(text)) and row[6] and len(found) < _MAX_FINDINGS:
                 found.append(_of_row(row, line))
         elif head := _FINDING.match(text):
-            if len(found) >= _MOST_FINDINGS:
-                raise NotRead(f"more than {_MOST_FINDINGS:,} collectives")
+            if len(found) >= _MAX_FINDINGS:
+                raise NotRead(f"more than {_MAX_FINDINGS:,} collectives")
             found.append(Finding(head[1] or head[3], int(head[2] or head[4]), [line]))
         elif found and (told := _FIELD.match(text)):
             _add(found[-1], told[1], told[2].strip(), line)
@@ -113,7 +113,7 @@ def _of_row(row: re.Match[str], line: Line) -> Finding:
 
 
 def _ranks(text: str) -> frozenset[int]:
-    return frozenset(int(hit[0]) for hit, _ in zip(_NUMBER.finditer(text), range(_MOST_RANKS), strict=False))
+    return frozenset(int(hit[0]) for hit, _ in zip(_NUMBER.finditer(text), range(_MAX_RANKS), strict=False))
 
 
 def _add(finding: Finding, name: str, value: str, line: Line) -> None:
@@ -146,7 +146,7 @@ def hang_of_trace(found: Iterable[Finding], words: CollectiveWords) -> Hang | No
     suspects = frozenset(rank for one in absent for rank in one.missing) - waiting
     if suspects:
         first = next(one for one in absent if one.missing & suspects)
-        lines = [line for one in absent if one.missing & suspects for line in one.lines][:_MOST_LINES]
+        lines = [line for one in absent if one.missing & suspects for line in one.lines][:_MAX_LINES]
         return Hang("missing", tuple(sorted(suspects)), tuple(sorted(waiting)), _call(first), first.group, tuple(lines))
     return next(filter(None, (_other_call(one, words) for one in collectives)), None) if not absent else None
 
@@ -166,9 +166,7 @@ def _other_call(finding: Finding, words: CollectiveWords) -> Hang | None:
         others = tuple(sorted(finding.expected - finding.culprits.keys()))
         own = _call(finding, called[4] if of_type else None, None if of_type else called[4])
         theirs = _call(finding, called[2] if of_type else None, None if of_type else called[2])
-        return Hang(
-            "other-call", suspects, others, theirs, finding.group, tuple(finding.lines[:_MOST_LINES]), other=own
-        )
+        return Hang("other-call", suspects, others, theirs, finding.group, tuple(finding.lines[:_MAX_LINES]), other=own)
     return None
 
 

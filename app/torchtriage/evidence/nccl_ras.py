@@ -19,10 +19,10 @@ from torchtriage.domain.rank_set import RankSet
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.whole_files import NotRead
 
-MOST_BYTES = 32 << 20
-_MOST_OPENED = 1_000_000  # lists and objects in JSON
-_MOST_LINES = 6  # lines of a report that are shown
-_MOST_RANKS = 65_536  # missing ranks in a list
+MAX_BYTES = 32 << 20
+_MAX_OPENED = 1_000_000  # lists and objects in JSON
+_MAX_LINES = 6  # lines of a report that are shown
+_MAX_RANKS = 65_536  # missing ranks in a list
 _GONE = ("DEAD", "INCOMPLETE")
 _SUCCESS, _IN_PROGRESS = 0, 7  # values of ncclResult_t
 _BEGINS = lazy_regex(r"Job summary\s*$")
@@ -226,7 +226,7 @@ def _with_line(report: Report, block: Block, side: Side | None, line: Line) -> t
         block.processes.append(Process(None, line, process[3], int(process[1]), process[2]))
     elif missing := _MISSING.match(text):
         ranks = RankSet.from_json(missing[1].replace(" ", ""))
-        block.processes += _with_places(report, ranks, line) if len(ranks) <= _MOST_RANKS else ()
+        block.processes += _with_places(report, ranks, line) if len(ranks) <= _MAX_RANKS else ()
     elif rank := _RANK.match(text):
         one = Process(int(rank[1]), line, rank[3], int(rank[4]) if rank[4] else None, rank[5])
         if rank[2] and (value := _value(rank[2])) is not None:
@@ -259,8 +259,8 @@ def _value(words: str) -> str | None:
 
 
 def _of_json(text: str, file: str | None, position: int) -> Report:
-    if text.count("[") + text.count("{") > _MOST_OPENED:
-        raise NotRead(f"more than {_MOST_OPENED:,} lists")
+    if text.count("[") + text.count("{") > _MAX_OPENED:
+        raise NotRead(f"more than {_MAX_OPENED:,} lists")
     try:
         told = json.loads(_NO_COMMA.sub(r"\1,\2", text))
     except (ValueError, RecursionError) as error:

@@ -8,7 +8,7 @@ from itertools import chain
 from torchtriage.domain.evidence import Call, Hang, RankState
 from torchtriage.domain.rank_set import RankSet
 
-_MOST = 24  # states in a verdict
+_MAX_COUNT = 24  # states in a verdict
 
 _Key = tuple[str, str | None, str | None, str | None, str | None]  # the fields of a state, except its ranks
 # the call, the name of its group, and the ranks that did not join it
@@ -48,6 +48,6 @@ def states_of(
         for (kind, call, group, where, stack), (ranks, missing) in folded.items()
     ]  # fmt: skip
     found.sort(key=lambda state: (not state.suspect, -len(state.ranks)))
-    kept, rest = found[:_MOST], found[_MOST:]
+    kept, rest = found[:_MAX_COUNT], found[_MAX_COUNT:]
     left_over = RankState(RankSet.of(rank for state in rest for rank in state.ranks), "others")
     return (*kept, left_over) if rest else tuple(kept)

@@ -17,11 +17,11 @@ from torchtriage.evidence.flight_recorder import is_library
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.whole_files import NotRead
 
-MOST_BYTES = 4 << 20
-_MOST_OPENED = 200_000  # lists and objects in JSON
-_MOST_FRAMES = 200  # frames of a stack
-_MOST_LINES = 6  # lines of stacks that are shown
-_FEWEST = 2  # stacks that are needed for a comparison
+MAX_BYTES = 4 << 20
+_MAX_OPENED = 200_000  # lists and objects in JSON
+_MAX_FRAMES = 200  # frames of a stack
+_MAX_LINES = 6  # lines of stacks that are shown
+_MIN_COUNT = 2  # stacks that are needed for a comparison
 _MAIN = "MainThread"
 _SCRIPT = "<module>"  # the function name of a script's top-level code, in the stack of the thread that runs it
 # Thread 4711 (idle): "MainThread" · Thread 0x7F5C (active+gil)
@@ -98,7 +98,7 @@ def read_stack(data: bytes, file: str | None, position: int, rank: int | None) -
     main = next((one for one in threads if one.name in (_MAIN, _NATIVE_MAIN)), None)
     main = main or next((one for one in threads if any(frame.function == _SCRIPT for frame in one.frames)), threads[0])
     line = Line(main.line, main.text, main.text, Position(position, main.line), file, rank)
-    return RankStack(rank, file, position, tuple(main.frames[:_MOST_FRAMES]), line)
+    return RankStack(rank, file, position, tuple(main.frames[:_MAX_FRAMES]), line)
 
 
 def is_stack_alone(data: bytes) -> bool:
@@ -146,8 +146,8 @@ def _native_frame(text: str) -> StackLine | None:
 
 
 def _of_json(data: bytes) -> Iterator[_Thread]:
-    if data.count(b"[") + data.count(b"{") > _MOST_OPENED:
-        raise NotRead(f"more than {_MOST_OPENED:,} lists")
+    if data.count(b"[") + data.count(b"{") > _MAX_OPENED:
+        raise NotRead(f"more than {_MAX_OPENED:,} lists")
     try:
         threads = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -171,8 +171,8 @@ def elsewhere(stacks: Mapping[int, RankStack], dumped: Hang | None, words: Colle
     `dumped` is the hang in the dumps; its collective is the one that the ranks wait in."""
     waiting = [rank for rank, stack in stacks.items() if any(words.stands_in(_name(frame)) for frame in stack.frames)]
     few = sorted(stacks.keys() - set(waiting))
-    one_of_two = len(stacks) == _FEWEST and dumped is None
-    if len(stacks) < _FEWEST or not few or len(few) >= len(waiting) + one_of_two:
+    one_of_two = len(stacks) == _MIN_COUNT and dumped is None
+    if len(stacks) < _MIN_COUNT or not few or len(few) >= len(waiting) + one_of_two:
         waiting, few = _at_one_place(stacks, waiting, words)
         if not few:
             return None
@@ -184,7 +184,7 @@ def elsewhere(stacks: Mapping[int, RankStack], dumped: Hang | None, words: Colle
         tuple(sorted(waiting)),
         call,
         group,
-        tuple(shown[:_MOST_LINES]),
+        tuple(shown[:_MAX_LINES]),
         doing=doing(stacks[few[0]]),
     )
 
@@ -193,7 +193,7 @@ def process_elsewhere(stacks: Iterable[RankStack], words: CollectiveWords) -> Ha
     """Does the same for processes without known ranks."""
     ranks = [stack for stack in stacks if not any(words.is_of_a_helper(_name(frame)) for frame in stack.frames)]
     found = elsewhere({stack.process: stack for stack in ranks if stack.process is not None}, None, words)
-    if found is None or len(ranks) <= _FEWEST:
+    if found is None or len(ranks) <= _MIN_COUNT:
         return None
     who = f"Process{'es' if len(found.suspects) > 1 else ''} {', '.join(map(str, found.suspects))}"
     told = f"stacks: {who} elsewhere; waiting {len(found.waiting)}; stack {found.doing}"
@@ -212,7 +212,7 @@ def _at_one_place(
             places.setdefault(stack.frames, []).append(rank)
     most = max(places.values(), key=len, default=[])
     few = sorted(stacks.keys() - {rank for ranks in places.values() for rank in ranks})
-    return (most, few) if len(stacks) > _FEWEST and 0 < len(few) < len(most) else ([], [])
+    return (most, few) if len(stacks) > _MIN_COUNT and 0 < len(few) < len(most) else ([], [])
 
 
 def doing(stack: RankStack) -> str:

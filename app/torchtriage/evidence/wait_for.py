@@ -20,7 +20,7 @@ from torchtriage.lazy_regex import lazy_regex
 
 _TRANSFER = lazy_regex(r"(send|recv) (\d{1,7})(?:->|<-)(\d{1,7})")
 _ALL_RANKS = "default_pg"  # name of the group of all ranks
-_MOST_LINES = 6  # lines of dumps that are shown
+_MAX_LINES = 6  # lines of dumps that are shown
 
 Place = tuple[str, int]  # a group, and the number of a collective in it
 Node = int | Place  # a rank, or a place
@@ -479,4 +479,4 @@ def _groups(dumps: Mapping[int, RankDump], every: range) -> dict[str, _Group]:
 
 
 def _different(lines: Iterable[Line]) -> tuple[Line, ...]:
-    return tuple({(line.file, line.number): line for line in lines}.values())[:_MOST_LINES]
+    return tuple({(line.file, line.number): line for line in lines}.values())[:_MAX_LINES]

@@ -18,7 +18,7 @@ from torchtriage.lazy_regex import lazy_regex
 NAME = "checkpoint messages"
 LIST = "checkpoint-messages"  # the vocabulary list; its patterns have the names STARTED, WRITTEN and FAILED
 STARTED, WRITTEN, FAILED = "started", "written", "failed"
-MOST = 5  # the number of newest checkpoints that a verdict lists
+MAX_CHECKPOINTS = 5  # the number of newest checkpoints that a verdict lists
 # Paths that contain the step: checkpoint-500, iter_0000500, global_step500, epoch=3-step=500.ckpt,
 # checkpoint_6_4000.pt, or a folder whose name is only the number.
 _STEP = lazy_regex(
@@ -117,7 +117,7 @@ def written(
     done = (saving for saving in savings if saving.written)
     return tuple(
         Checkpoint(saving.path, saving.step, saving.line.time, saving.line.number, saving.line.file) for saving in done
-    )[-MOST:]
+    )[-MAX_CHECKPOINTS:]
 
 
 def _spoken_of(savings: Sequence[_Saving], line: Line, message: Message) -> _Saving | None:

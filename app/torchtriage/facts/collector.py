@@ -14,7 +14,7 @@ from torchtriage.domain.host import host_name
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts import progress, versions
 from torchtriage.facts.host_steps import HostSteps
-from torchtriage.facts.line_facts import ENOUGH_OF_FIELD, LONGEST, LineSigns, Told
+from torchtriage.facts.line_facts import ENOUGH_OF_FIELD, MAX_LENGTH, LineSigns, Told
 from torchtriage.facts.line_forms import KeptLines
 from torchtriage.facts.phases import Phases, Steps
 from torchtriage.facts.progress import SpreadLines
@@ -23,14 +23,14 @@ from torchtriage.facts.time_range import Span
 from torchtriage.facts.versions import Bounds
 from torchtriage.reading.prefixes.paths import FileOrigin, writer_of
 
-MOST_HOSTS = 4096
-_MOST_LASTING = 4096
+MAX_HOSTS = 4096
+_MAX_LASTING = 4096
 NEWEST = 2048  # number of values kept of one line fact: enough for files of 1024 ranks, started and written
 # (attempt, value, whether it was seen before). Hundreds of ranks may print the same value; the first and the newest
 # line of it are kept.
 _ValueKey = tuple[int, Any, bool]
-_MOST_PROGRESS = 16  # number of newest progress lines that are kept
-_MOST_EARLIER = 4096  # number of progress lines of earlier attempts that are kept
+_MAX_PROGRESS = 16  # number of newest progress lines that are kept
+_MAX_EARLIER = 4096  # number of progress lines of earlier attempts that are kept
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class Environment:
     host_steps: HostSteps = field(default_factory=HostSteps)  # the first progress lines of each host
     _progressed_of: dict[int, Line] = field(default_factory=dict)  # rank → its last progress line
     # the last progress lines of any rank
-    _newest: deque[Line] = field(default_factory=lambda: deque(maxlen=_MOST_PROGRESS))
+    _newest: deque[Line] = field(default_factory=lambda: deque(maxlen=_MAX_PROGRESS))
     _earlier: list[Line] = field(default_factory=list)  # the same for earlier attempts
     _bars: dict[str, str] = field(default_factory=dict)  # stream → its last progress bar, up to the count
     _attempt: int = 0
@@ -156,7 +156,7 @@ class Environment:
 
         `claimed` is true if the line belongs to a traceback or report. There, `step = 5` is code and not progress.
         """
-        form, text = self.signs.form_of(signs), line.text[:LONGEST]
+        form, text = self.signs.form_of(signs), line.text[:MAX_LENGTH]
         told = self.signs.told_by(text, signs) if form.is_read else form.told
         if form.says_more and self._lasting.get(id(told)) is not told:
             self._note(line, told, claimed)
@@ -178,7 +178,7 @@ class Environment:
                 continue
             if fact.read is None:
                 self.told.add(line)
-            elif (value := fact.read(line.text[:LONGEST])) is not None:
+            elif (value := fact.read(line.text[:MAX_LENGTH])) is not None:
                 self._tell(fact.name, FactValue(line, value))
 
     def _tell(self, name: str, told: FactValue) -> None:
@@ -248,10 +248,10 @@ class Environment:
     def _keep(self, lines: Sequence[Line]) -> None:
         """Keeps the last of these progress lines."""
         if lines[-1].attempt != self._attempt:
-            if len(self._earlier) < _MOST_EARLIER:
+            if len(self._earlier) < _MAX_EARLIER:
                 self._earlier += [*self._progressed_of.values(), *self._newest]
             self._attempt = lines[-1].attempt
-        self._newest.extend(lines[-_MOST_PROGRESS:])
+        self._newest.extend(lines[-_MAX_PROGRESS:])
 
     @property
     def last_progress_lines(self) -> dict[int, Line]:
@@ -272,7 +272,7 @@ class Environment:
         """Adds a host of the run and the rank that ran on it. Ignores texts that are not host names."""
         if host_name(host) is None:
             return
-        if host not in self.hosts and len(self.hosts) < MOST_HOSTS:
+        if host not in self.hosts and len(self.hosts) < MAX_HOSTS:
             self.hosts[host] = None
         if rank is not None and rank not in self.host_of:
             self.host_of[rank] = host
@@ -311,7 +311,7 @@ class Environment:
         anew = told.phase or told.exit_code or told.well or told.wound_up or told.joined or told.refused or told.serves
         if anew or told.logging_error or told.foreign:
             return
-        if len(self._lasting) >= _MOST_LASTING:
+        if len(self._lasting) >= _MAX_LASTING:
             self._lasting.clear()
         self._lasting[id(told)] = told
 
@@ -353,7 +353,7 @@ class Environment:
             told=self.told.moved(to),
             spread=self.spread.moved(to),
             _progressed_of={rank: placed(line) for rank, line in self._progressed_of.items()},
-            _newest=deque(map(placed, self._newest), _MOST_PROGRESS),
+            _newest=deque(map(placed, self._newest), _MAX_PROGRESS),
             _earlier=list(map(placed, self._earlier)),
             values={
                 name: {key: value._replace(line=placed(value.line)) for key, value in known.items()}

@@ -10,8 +10,8 @@ from torchtriage.domain.line import Line
 from torchtriage.facts import progress
 
 _OF_EACH = 64  # first lines kept of one rank or host in one file
-_MOST = 4096  # lines kept of a run
-_FEW = 16  # if none of so many lines is kept, the rest of the file adds nothing
+_MAX_COUNT = 4096  # lines kept of a run
+_GIVE_UP_AFTER = 16  # if none of so many lines is kept, the rest of the file adds nothing
 
 
 Step = tuple[int, str | None, int | None]  # (attempt, epoch, step)
@@ -30,7 +30,7 @@ class HostSteps:
     def add(self, lines: Sequence[Line]) -> None:
         """Adds progress lines of one file."""
         file = lines[0].position.file
-        if file == self._read or len(self.lines) >= _MOST:
+        if file == self._read or len(self.lines) >= _MAX_COUNT:
             return
         before = len(self.lines)
         for line in lines:
@@ -40,7 +40,7 @@ class HostSteps:
                 if kept < _OF_EACH:
                     self._kept[writer] = kept + 1
                     self.lines.append(line)
-        if len(lines) >= _FEW and len(self.lines) == before:
+        if len(lines) >= _GIVE_UP_AFTER and len(self.lines) == before:
             self._read = file
 
     def times(self, host_of: Mapping[int, str]) -> dict[str, StepTimes]:

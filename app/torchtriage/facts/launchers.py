@@ -16,7 +16,7 @@ EXIT = Sign(
     r"|\bexit[_ ]?code['\"]?\s?[:=]\s?['\"]?(-?\d{1,3})\b|returned non-zero exit status (\d{1,3})\b|returned? (?:code|status) ?[:=] ?(-?\d{1,3})\b"
 )
 SIGNS = (WORLD, EXIT)
-_LONGEST_START = 400  # characters of a line that starts a launch
+_MAX_START_LENGTH = 400  # characters of a line that starts a launch
 
 
 class LauncherSigns:
@@ -38,11 +38,11 @@ class LauncherSigns:
 
     def begins(self, text: str) -> bool:
         """Returns whether a launch starts with this line."""
-        return bool(self._begins.search(text[:_LONGEST_START]))
+        return bool(self._begins.search(text[:_MAX_START_LENGTH]))
 
     def begins_anew(self, text: str) -> bool:
         """Returns whether a new launch starts with this line even if the previous one did not visibly end."""
-        return bool(self._begins_anew.search(text[:_LONGEST_START]))
+        return bool(self._begins_anew.search(text[:_MAX_START_LENGTH]))
 
     def outermost(self, shown: Shown) -> str | None:
         """Returns the outermost launcher that a line shows, or None."""

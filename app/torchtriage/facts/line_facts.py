@@ -14,7 +14,7 @@ from torchtriage.facts.sign import Shown, Sign, sign_of, signs_by_name
 from torchtriage.facts.versions import Bounds, VersionSigns
 
 ENOUGH_OF_FIELD = 10  # lines; a log with this many lines about training is a training log, whatever else is in it
-LONGEST = 2000  # characters of a text that are read
+MAX_LENGTH = 2000  # characters of a text that are read
 _START = 80  # characters
 # Several signs instead of one: if RE2's automaton outgrows its memory, each search prints a warning and is many times
 # slower.
@@ -121,10 +121,10 @@ class LineSigns:
 
     def shown_by(self, text: str, pointed: tuple[int, ...]) -> tuple[int, ...]:
         """Returns the indexes of the signs that match a text, out of those that a scan for their pointers proposed."""
-        whole = len(text) <= LONGEST
+        whole = len(text) <= MAX_LENGTH
         if whole and self.sure.issuperset(pointed):
             return pointed
-        return tuple(at for at in pointed if (whole and at in self.sure) or self.all[at].shows(text[:LONGEST]))
+        return tuple(at for at in pointed if (whole and at in self.sure) or self.all[at].shows(text[:MAX_LENGTH]))
 
     def _form_of(self, numbers: tuple[int, ...]) -> Form:
         """Returns the common properties of lines that match these signs."""

@@ -26,8 +26,8 @@ from torchtriage.reading.scan import Scanner
 NAME = "line values"
 LISTS = "line-facts-"  # prefix of the names of these lists
 MOMENT, PROCESS = "moment", "process"  # what a form is about, if not the whole run
-MOST = 512  # number of first lines that are kept, and of newest lines
-LONGEST = 2000  # characters of a line that are read
+MAX_LINES = 512  # number of first lines that are kept, and of newest lines
+MAX_LENGTH = 2000  # characters of a line that are read
 _UNIT = "_unit"  # suffix of a group's name; the group is the unit of the group before it
 _SECONDS_PER_STEP, _SIGNAL = "seconds_per_step", "signal"
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
@@ -70,7 +70,7 @@ class LineForms:
     def pointed(self, texts: Sequence[str]) -> list[set[int]]:
         """Returns the forms that each text may have."""
         found: list[set[int]] = [set() for _ in texts]
-        data = "\n".join(["", *(text[:LONGEST].replace("\n", " ") for text in texts)]).encode("utf-8", "replace")
+        data = "\n".join(["", *(text[:MAX_LENGTH].replace("\n", " ") for text in texts)]).encode("utf-8", "replace")
         ends = list(accumulate((len(line) + 1 for line in data.split(b"\n")[1:]), initial=1))[1:]
         at = 0
         for form, end in _scan(self._pointers, self._cache)(data):
@@ -86,7 +86,7 @@ class LineForms:
     def read(self, form: int, text: str) -> tuple[LineValue, ...]:
         """Returns the values of a text in a form. Empty if the text does not have this form."""
         pattern = self._patterns[form]
-        data = text[:LONGEST].encode("utf-8", "replace")
+        data = text[:MAX_LENGTH].encode("utf-8", "replace")
         found = _compiled(pattern.loose).search(data)
         if found is None or (pattern.unless and _compiled(pattern.unless).match(data[found.start() :])):
             return ()
@@ -113,12 +113,12 @@ class KeptLines:
     def add(self, line: Line) -> None:
         """Adds a line that comes after the ones added before."""
         text = line.text
-        if text in self.first or len(self.first) < MOST:
+        if text in self.first or len(self.first) < MAX_LINES:
             self.first[text] = line
             return
         self.newest.pop(text, None)
         self.newest[text] = line
-        if len(self.newest) > MOST:
+        if len(self.newest) > MAX_LINES:
             del self.newest[next(iter(self.newest))]
 
     def __iter__(self) -> Iterator[Line]:

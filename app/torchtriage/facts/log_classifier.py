@@ -13,7 +13,7 @@ _UNTOLD = 7  # lines with words; a text with at most this many need not mention 
 _HINTED = 40  # and one with at most this many needs one hint;
 _PLAIN = 3  # this many are enough for any log
 _WORDS = lazy_regex(r"[^\W\d_]{3}")
-_FEWEST = 2  # lines that only a person writes
+_MIN_COUNT = 2  # lines that only a person writes
 
 
 def is_of_training(environment: Environment, paste: Sequence[Line] | None, claimed: Collection[Position]) -> bool:
@@ -44,6 +44,6 @@ def is_by_a_person(paste: Sequence[Line], signs: LineSigns) -> bool:
 def _asks_for_help(texts: Sequence[str], sure: bool, signs: LineSigns) -> bool:
     """Returns whether a person wrote the text, and not about another field. `sure` is true if a line mentions
     training."""
-    if sum(bool(signs.people_asking.regex.search(text)) for text in texts) < _FEWEST:
+    if sum(bool(signs.people_asking.regex.search(text)) for text in texts) < _MIN_COUNT:
         return False
     return sure or not any(map(signs.other_fields.regex.search, texts))

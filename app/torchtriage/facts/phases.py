@@ -9,9 +9,9 @@ from operator import itemgetter
 
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts import progress
-from torchtriage.facts.line_facts import LONGEST
+from torchtriage.facts.line_facts import MAX_LENGTH
 
-MOST_PHASES = 20_000  # changes of phase that are kept of a run
+MAX_PHASES = 20_000  # changes of phase that are kept of a run
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Phases:
     def enter(self, position: Position, phase: str) -> None:
         """Records that a new phase starts at `position`."""
         same = self._entered and self._entered[-1][1] == phase and self.at(position) is not None
-        if not same and len(self._entered) < MOST_PHASES:
+        if not same and len(self._entered) < MAX_PHASES:
             self._entered.append((position, phase))
             self._trains = (position, position.file_end) if phase == "train" else (START, START)
 
@@ -45,7 +45,7 @@ class Phases:
         position = line.position
         if self._trains[0] <= position < self._trains[1]:
             return True
-        if self.at(position) not in ("train", "evaluate") or progress.step(line.text[:LONGEST]) is not None:
+        if self.at(position) not in ("train", "evaluate") or progress.step(line.text[:MAX_LENGTH]) is not None:
             self.enter(position, "train")
         return False
 

@@ -19,8 +19,8 @@ PROGRESS = Sign(
     r"|\btotal_timesteps {0,20}\| ?\d"
     r"|第 ?\d{1,9} ?(?:步|轮|次迭代|个 ?(?:epoch|batch))|(?:损失|步数|轮次)(?:值|函数)?[ :：=]{1,3}-?\d"
 )
-_AT_ONCE = 16  # lines kept for the curve, of those that are added together
-_MOST = 1024  # lines kept of a run
+_BATCH_SIZE = 16  # lines kept for the curve, of those that are added together
+_MAX_COUNT = 1024  # lines kept of a run
 # Texts with step numbers, the most reliable first. Epochs do not count as steps. The patterns are searched in
 # lower-case text and begin with a literal; what may come before it is a look-behind. This is many times as fast.
 BAR = "%|"  # every bar contains this
@@ -82,7 +82,7 @@ _SCHEDULER = Sign(r"\*\*\* (?:STEP|JOB) |\bjob step\b|StepId=")
 _COUNTING = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _IN_WORDS, _SUMMARY)
 _IN_PART = (_PREPARING, _OF_A_FILE, _IN_WORDS)  # forms that cover only part of a line; the rest may show progress
 SIGNS = _COUNTING
-_LONGEST = 2000  # characters that are read
+_MAX_LENGTH = 2000  # characters that are read
 # "warm_step": 30000 in a configuration; {'seed': 0, 'first_step': 8}, settings printed by a script; Warmup steps:
 # 30000; warmup iters: 5 iters: 20 at the start of a benchmark; total number of steps 64, a count and not a current
 # step.
@@ -122,8 +122,8 @@ def newest(text: str) -> str:
     number of characters that are read."""
     last = text.rfind(BAR)
     if last < 0 or text.find(BAR) == last:
-        return text[:_LONGEST]
-    return text[max(text.rfind("]", 0, last), text.rfind("\r", 0, last)) + 1 :][:_LONGEST]
+        return text[:_MAX_LENGTH]
+    return text[max(text.rfind("]", 0, last), text.rfind("\r", 0, last)) + 1 :][:_MAX_LENGTH]
 
 
 def step(text: str) -> int | None:
@@ -185,8 +185,8 @@ class SpreadLines:
 
     def add(self, lines: Sequence[Line]) -> None:
         """Adds progress lines."""
-        self.lines += lines[:: -(-len(lines) // _AT_ONCE) or 1]
-        if len(self.lines) > _MOST:
+        self.lines += lines[:: -(-len(lines) // _BATCH_SIZE) or 1]
+        if len(self.lines) > _MAX_COUNT:
             self.lines = self.lines[::2]
 
     def moved(self, to: Callable[[Position], Position]) -> SpreadLines:

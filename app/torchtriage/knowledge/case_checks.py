@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import re2
 
-from torchtriage.answer.answer_text import MOST_STEPS, write_answer
+from torchtriage.answer.answer_text import MAX_STEPS, write_answer
 from torchtriage.answer.case_selection import TEXTS, holds_for_any_text
 from torchtriage.answer.corrected_line import rewritten
 from torchtriage.answer.templates import filled, optional_removed, slots
@@ -181,8 +181,8 @@ def _may_hold(condition: Condition, known: Mapping[str, bool]) -> bool:
 
 
 def _words(case: Case) -> Iterator[tuple[Place, str]]:
-    if (steps := _shown_together(case)) > MOST_STEPS:
-        yield ("do",), f"{steps} steps, more than {MOST_STEPS}"
+    if (steps := _shown_together(case)) > MAX_STEPS:
+        yield ("do",), f"{steps} steps, more than {MAX_STEPS}"
     for number, step in enumerate(case.steps):
         if (words := words_of(optional_removed(step.do.en))) > STEP_WORDS:
             yield ("do", number), f"the step has {words} words, more than {STEP_WORDS}: {shortened(step.do.en)!r}"

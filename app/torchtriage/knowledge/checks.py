@@ -33,7 +33,7 @@ from torchtriage.reading.sources import from_bytes
 
 HEALTHY = BUILT_IN / "healthy.log"
 _TITLE_WORDS = 10  # the most words of an English title
-_LONGEST_SIGN = 200  # characters; a longer sign should be split into several, which are easier to read and to test
+_MAX_SIGN_LENGTH = 200  # characters; a longer sign should be split into several, which are easier to read and to test
 _PROOFS, _NEAR_MISSES = 2, 1  # the fewest examples and near misses of a cause or consequence
 _CHINESE = lazy_regex(r"[\u4e00-\u9fff]")
 _GROUP = lazy_regex(r"(?<!\\)\((?!\?[^P])(?:\?P<\w+>)?")  # finds the first group that captures
@@ -289,8 +289,8 @@ def _of_one(entry: Entry, entries: dict[str, Entry]) -> Iterator[Problem]:
 
 def _sign_form(entry: Entry) -> Iterator[Problem]:
     for place, part in _signs(entry):
-        if (size := len(part.regex or part.text or "")) > _LONGEST_SIGN:
-            yield Problem(entry, place, f"the sign has {size} characters, more than {_LONGEST_SIGN}: split it")
+        if (size := len(part.regex or part.text or "")) > _MAX_SIGN_LENGTH:
+            yield Problem(entry, place, f"the sign has {size} characters, more than {_MAX_SIGN_LENGTH}: split it")
     own = [sign for sign, case in zip(entry.signs, entry.case_of_signs, strict=True) if case is None]
     of_cases = [sign for case in entry.cases for sign in case.all_signs]
     for number, sign in enumerate(own):

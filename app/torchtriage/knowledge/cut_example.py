@@ -14,11 +14,11 @@ from torchtriage.reading.sources import Run
 
 # lines that are searched; ranks write at the same time, so the lines of one failure may be far apart
 BEFORE, AFTER = 400, 60
-_MOST = 40  # lines of an example
+_MAX_COUNT = 40  # lines of an example
 _HEAD = 5  # first lines that are kept if the example is too long
 _TRACEBACK = "Traceback (most recent call last)"
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
-_LONGEST = 2000  # characters of a line
+_MAX_LENGTH = 2000  # characters of a line
 
 
 def cut_example(run: Run, file: str | None, number: int) -> tuple[str, str]:
@@ -56,8 +56,8 @@ def cut(sample: Iterable[str], before: Iterable[str], line: str, after: Iterable
     below = [(text, strip_prefixes(text, labels)) for text in after]
     same = [[each for each in lines if _writer(each[1]) == _writer(own)] for lines in (above, below)]
     shown = [*_traceback(same[0]), line, *_indented(same[1], own.text)]
-    if len(shown) > _MOST:
-        shown = [*shown[:_HEAD], *shown[_HEAD - _MOST :]]
+    if len(shown) > _MAX_COUNT:
+        shown = [*shown[:_HEAD], *shown[_HEAD - _MAX_COUNT :]]
     return own.text.strip(), redact("\n".join(text.rstrip() for text in shown))
 
 
@@ -65,7 +65,7 @@ def _lines(run: Run, file: str | None) -> Iterator[str]:
     for each in run.files():
         if file is None or each.name == file:
             for block in blocks(each.chunks(), each.name):
-                yield from (text[:_LONGEST] for text in block.decode("utf-8", "replace").splitlines())
+                yield from (text[:_MAX_LENGTH] for text in block.decode("utf-8", "replace").splitlines())
             return
 
 

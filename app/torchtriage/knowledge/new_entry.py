@@ -22,7 +22,7 @@ _CASE = lazy_regex(r"[a-z0-9][a-z0-9-]*")
 _YAML_ONLY = lazy_regex("[\x7f-\xa0\u2028\u2029\ufeff]")
 _WORDS = lazy_regex(r"[A-Za-z]{3,}")
 _SAMPLE = "SomeError: the message, word for word as the program prints it"
-_LONGEST_FACT, _LONGEST_COMMENT = 60, 90  # characters of a value, and of a line of values, in a comment
+_MAX_FACT_LENGTH, _MAX_COMMENT_LENGTH = 60, 90  # characters of a value, and of a line of values, in a comment
 
 
 @dataclass(frozen=True)
@@ -222,8 +222,8 @@ def _listed(values: Mapping[str, str]) -> list[str]:
     """Returns comment lines that list slots with their values, several per line."""
     lines = [""]
     for name, value in values.items():
-        told = "".join(char for char in short(value)[:_LONGEST_FACT] if char.isprintable())
-        if len(lines[-1]) + len(told) > _LONGEST_COMMENT:
+        told = "".join(char for char in short(value)[:_MAX_FACT_LENGTH] if char.isprintable())
+        if len(lines[-1]) + len(told) > _MAX_COMMENT_LENGTH:
             lines.append("")
         lines[-1] += f"  {{{name}}} = {told}"
     return [f"    #{line}" for line in lines]

@@ -27,8 +27,8 @@ from torchtriage.knowledge.folders import MANIFEST, packs_in
 from torchtriage.knowledge.sound_folders import load_sound
 from torchtriage.reading.unpack import Budget, Upload, unpack
 
-MOST_PACKED, MOST_UNPACKED = 8 << 20, 32 << 20  # bytes of an archive, and of its content
-_MOST_FILES = 2000
+MAX_PACKED, MAX_UNPACKED = 8 << 20, 32 << 20  # bytes of an archive, and of its content
+_MAX_FILES = 2000
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,40}")
 _FILE = re.compile(r"(?:^|/)((?:[a-z0-9][a-z0-9-]*)/(?:[a-z0-9][a-z0-9-]*)(?:\+[a-z0-9][a-z0-9-]*)?\.yaml)$")
@@ -78,10 +78,10 @@ def read_folder(source: Path) -> dict[str, bytes]:
 def read_archive(packed: bytes, name: str) -> dict[str, bytes]:
     """Returns the files of a pack that is an archive, by path. Only paths of the expected form are accepted. Raises
     BadInput, UnreadableLog and LogTooLarge."""
-    if len(packed) > MOST_PACKED:
-        raise BadInput(f"{name}: larger than the limit of {MOST_PACKED} bytes")
+    if len(packed) > MAX_PACKED:
+        raise BadInput(f"{name}: larger than the limit of {MAX_PACKED} bytes")
     files: dict[str, bytes] = {}
-    for file in unpack(Upload(name, iter([packed])), Budget(MOST_UNPACKED)):
+    for file in unpack(Upload(name, iter([packed])), Budget(MAX_UNPACKED)):
         content = b"".join(file.chunks)
         if not file.member:
             raise BadInput(f"{name}: not an archive")
@@ -252,8 +252,8 @@ def _add(files: dict[str, bytes], name: str, content: bytes, source: str) -> Non
         )
         raise BadInput(f"{source}: {name[-100:]} {what}")
     files[path] = content
-    if len(files) > _MOST_FILES or sum(map(len, files.values())) > MOST_UNPACKED:
-        raise BadInput(f"{source}: a pack has at most {_MOST_FILES} files and {MOST_UNPACKED} bytes")
+    if len(files) > _MAX_FILES or sum(map(len, files.values())) > MAX_UNPACKED:
+        raise BadInput(f"{source}: a pack has at most {_MAX_FILES} files and {MAX_UNPACKED} bytes")
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from torchtriage.lazy_regex import lazy_regex
 
-LONGEST = 200  # characters of a sign
-_SHORTEST = 12  # constant letters in a sign; with fewer, it may match other messages
+MAX_LENGTH = 200  # characters of a sign
+_MIN_LENGTH = 12  # constant letters in a sign; with fewer, it may match other messages
 _ENDINGS = "pth?|ckpt|bin|safetensors|json|ya?ml|py|csv|tsv|txt|npy|npz|tar|parquet|so|cfg|toml|h5|idx|log"
 _NUMBER = r"-?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?"
 # Longer forms come before the forms that they contain. Each has its regex and the name of its group.
@@ -74,7 +74,7 @@ def proposed_sign(message: str) -> ProposedSign:
         parts.append(_escaped(constant))
         letters += sum(map(str.isalpha, constant))
         open_part, groups_with = _opened(line, found, kind, groups)
-        if len("".join(parts)) + len(open_part) > LONGEST:
+        if len("".join(parts)) + len(open_part) > MAX_LENGTH:
             done = len(line)
             break
         parts.append(open_part)
@@ -82,7 +82,7 @@ def proposed_sign(message: str) -> ProposedSign:
     parts.append(_escaped(line[done:]))
     letters += sum(map(str.isalpha, line[done:]))
     regex = "".join(parts)
-    return ProposedSign(_cut(regex).rstrip(" "), groups, letters < _SHORTEST)
+    return ProposedSign(_cut(regex).rstrip(" "), groups, letters < _MIN_LENGTH)
 
 
 def _opened(line: str, found: re.Match[str], kind: str, groups: dict[str, str]) -> tuple[str, dict[str, str]]:
@@ -129,9 +129,9 @@ def _escaped(text: str) -> str:
 
 def _cut(regex: str) -> str:
     """Returns a regex of at most 200 characters, cut between words and outside groups."""
-    if len(regex) <= LONGEST:
+    if len(regex) <= MAX_LENGTH:
         return regex
-    cut = regex[:LONGEST]
+    cut = regex[:MAX_LENGTH]
     while cut and (_open(cut) or cut.endswith("\\")):
         cut = cut[:-1]
     return cut.rpartition(" ")[0] if " " in cut and not _open(cut.rpartition(" ")[0]) else cut

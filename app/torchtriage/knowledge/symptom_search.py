@@ -22,14 +22,14 @@ from torchtriage.knowledge.tokenizer import is_chinese, stem, units
 # Files on which the index depends, besides the entries.
 SOURCES = (Path(__file__), Path(tokenizer.__file__), Path(synonyms.__file__), synonyms.FILE)
 
-_LEAST = 0.17  # the smallest share of a question's weight that an entry must cover
+_MIN_COVERAGE = 0.17  # the smallest share of a question's weight that an entry must cover
 # the smallest weight that an entry must cover, in units of the rarest word: common words alone find nothing
-_LEAST_SAID = 0.5
-_LEAST_SHARE = 0.33  # a hit needs at least this share of the best score
+_MIN_STATED = 0.5
+_MIN_SHARE = 0.33  # a hit needs at least this share of the best score
 _LIKENESS = 0.4  # the part of a score that comes from similarity to one question; the rest comes from all texts
 _LOUD = 1.5  # an entry counts as using a term (which makes the term less rare) from this weight on
 _UNHEARD = 6.0  # weight of a word that no entry uses: slightly more than the rarest
-_LONGEST_QUERY = 500
+_MAX_QUERY_LENGTH = 500
 _EXAMPLE = 300  # characters of an example that are indexed
 _QUESTION = 2  # texts of at least this weight are questions, which are also compared with a query as a whole
 _SATURATION = 1.5  # controls how fast repetitions of a word stop adding to the score
@@ -63,7 +63,7 @@ class SearchIndex:
         self._known |= self._usual
         count = len(knowledge.entries)
         self._weights = {term: _weight(term, _loud(by), count) for term, by in self._said.items()}
-        self._least_said = _LEAST_SAID * _weight("", 1, count)
+        self._least_said = _MIN_STATED * _weight("", 1, count)
         self._questions = [(name, self._total(terms)) for name, terms in questions]
         for number, (_, terms) in enumerate(questions):
             for term in terms:
@@ -71,7 +71,7 @@ class SearchIndex:
 
     def search(self, query: str, limit: int = 10) -> list[Hit]:
         """Returns at most `limit` entries, best first. Empty if no entry uses the words of the query."""
-        terms = _cut([self._nearest(unit) for unit in units(query[:_LONGEST_QUERY])], self._phrases)
+        terms = _cut([self._nearest(unit) for unit in units(query[:_MAX_QUERY_LENGTH])], self._phrases)
         whole = self._total(terms)
         covered: dict[str, float] = defaultdict(float)
         shared: dict[int, float] = defaultdict(float)
@@ -88,9 +88,9 @@ class SearchIndex:
         hits = [
             Hit(name, round((1 - _LIKENESS) * weight / whole + _LIKENESS * alike[name], 3))
             for name, weight in covered.items()
-            if weight >= max(self._least_said, _LEAST * whole) and self._is_about(name, terms)
+            if weight >= max(self._least_said, _MIN_COVERAGE * whole) and self._is_about(name, terms)
         ]
-        least = _LEAST_SHARE * max((hit.score for hit in hits), default=0)
+        least = _MIN_SHARE * max((hit.score for hit in hits), default=0)
         return sorted((hit for hit in hits if hit.score >= least), key=lambda hit: (-hit.score, hit.entry))[:limit]
 
     def _is_about(self, name: str, terms: dict[str, int]) -> bool:

@@ -11,14 +11,14 @@ _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _UNIT = lazy_regex(rf"[{_CJK}]|(?<![^\s(:=])-\d+\b|[^\W_{_CJK}]+")
 _PARTS = lazy_regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ENDINGS = ("ing", "ed", "es", "s", "ly")
-LONGEST = 20_000  # characters of a text that are read
+MAX_LENGTH = 20_000  # characters of a text that are read
 
 
 def units(text: str) -> list[str]:
     """Returns the words in lower case and the single Chinese characters of a text, in order. For camelCase names,
     returns the whole name and its parts."""
     found: list[str] = []
-    for unit in _UNIT.findall(unicodedata.normalize("NFKC", text[:LONGEST])):
+    for unit in _UNIT.findall(unicodedata.normalize("NFKC", text[:MAX_LENGTH])):
         found += _with_parts(unit)
     return found
 

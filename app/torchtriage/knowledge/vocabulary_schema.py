@@ -13,7 +13,7 @@ from torchtriage.domain.vocabulary import VocabularyList, VocabularyPattern
 from torchtriage.facts.line_forms import pointer_of
 from torchtriage.matching.patterns import refused_by_re2
 
-LONGEST_PATTERN = 200  # characters; a longer pattern should be split
+MAX_PATTERN_LENGTH = 200  # characters; a longer pattern should be split
 Filled = Annotated[str, Field(min_length=1)]
 TellsOf = Literal["run", "moment", "process"]
 GroupName = Annotated[str, BeforeValidator(str)]  # YAML reads a number without quotes as int
@@ -35,8 +35,8 @@ class PatternForm(_Form):
 
     name: Filled | None = None
     tells: dict[str, Filled] = {}
-    regex: Annotated[str, Field(min_length=1, max_length=LONGEST_PATTERN)]
-    unless: Annotated[str, Field(min_length=1, max_length=LONGEST_PATTERN)] | None = None
+    regex: Annotated[str, Field(min_length=1, max_length=MAX_PATTERN_LENGTH)]
+    unless: Annotated[str, Field(min_length=1, max_length=MAX_PATTERN_LENGTH)] | None = None
     ignore_case: bool = False
     unit: Filled | dict[str, Filled] = {}
     tells_of: TellsOf = "run"

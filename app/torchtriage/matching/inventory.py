@@ -25,8 +25,8 @@ from torchtriage.reading.zstd import ZstdError, decompress
 _LOG = logging.getLogger(__name__)
 SUFFIX = ".jsonl.zst"
 NATIVE = ".native"  # suffix of a library's name, for the messages of its compiled code
-_LONGEST = 4000  # characters of a message that are compared
-_MOST_TRIED = 8  # limit on the messages that are compared, of those whose words all occur in the text
+_MAX_LENGTH = 4000  # characters of a message that are compared
+_MAX_COMPARED_MESSAGES = 8  # limit on the messages that are compared, of those whose words all occur in the text
 _BEGIN = re2.compile(r"\W*\w*")  # the first word of a message; it is also in the template, unless it is a value
 _WORDS = re.compile(r"[A-Za-z][\w.-]{0,60}(?: [A-Za-z][\w.-]{0,60}){0,3}")
 _SPACE = re2.compile(r"\s+")
@@ -82,7 +82,7 @@ class Library:
                     called = own and re.search(rf"\b{re.escape(row[0].partition('.')[0])}\b", call) is not None
                     fitting.append((own, sum(map(len, words)), called, name, offered, row))
         fitting.sort(key=lambda each: each[:3], reverse=True)
-        for own, _, called, name, offered, row in fitting[:_MOST_TRIED]:
+        for own, _, called, name, offered, row in fitting[:_MAX_COMPARED_MESSAGES]:
             values = _values(row[2], text)
             if values is not None:
                 words = _constants(row[2])
@@ -166,7 +166,7 @@ def built_in() -> Inventory:
 
 
 def _flat(text: str) -> str:
-    return " ".join(text[:_LONGEST].split())
+    return " ".join(text[:_MAX_LENGTH].split())
 
 
 def _constants(template: str) -> list[str]:

@@ -48,7 +48,7 @@ _JOB_TRACES = (
     # The number of items in a list differs too.
     (r"\1", lazy_regex(r"(<num>|<shape>|<value>)(?:\s*[,x×]\s*\1)+")),
 )
-_LONGEST = 1000  # characters of a message that are used
+_MAX_LENGTH = 1000  # characters of a message that are used
 
 
 @lru_cache(maxsize=4096)
@@ -65,7 +65,7 @@ def mask(text: str) -> str:
 def mask_all(text: str) -> str:
     """Returns `mask(text)`, with hosts, numbered names and quoted values also replaced. The result is the same in every
     job."""
-    text = mask(text[:_LONGEST])
+    text = mask(text[:_MAX_LENGTH])
     for name, pattern in _JOB_TRACES:
         text = pattern.sub(name, text)
     return " ".join(text.split())

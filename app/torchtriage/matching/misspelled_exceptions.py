@@ -10,8 +10,8 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.patterns import Patterns
 
 _NAMED = lazy_regex(r"\b(?:[a-z_]\w*\.){2,}[A-Z]\w*(?:Error|Exception|Interrupt)\b")
-_MOST_TYPOS = 2  # wrong letters in one part of a name
-_SHORTEST = 5  # letters of a name's part; in a shorter one, a typo looks like another name
+_MAX_TYPOS = 2  # wrong letters in one part of a name
+_MIN_LENGTH = 5  # letters of a name's part; in a shorter one, a typo looks like another name
 
 
 class ExceptionNames:
@@ -34,7 +34,7 @@ class ExceptionNames:
 
     def _nearest(self, parts: list[str]) -> tuple[str, str] | None:
         unknown = [part for part in parts if part not in self._parts]
-        if not unknown or any(len(part) < _SHORTEST for part in unknown):
+        if not unknown or any(len(part) < _MIN_LENGTH for part in unknown):
             return None
         for name in self._names:
             pairs = list(zip(parts, name, strict=False))
@@ -61,4 +61,4 @@ class ExceptionNames:
 def _is_typo(part: str, right: str) -> bool:
     from rapidfuzz.distance import Levenshtein  # imported here because few logs need it
 
-    return Levenshtein.distance(part, right, score_cutoff=_MOST_TYPOS) <= _MOST_TYPOS
+    return Levenshtein.distance(part, right, score_cutoff=_MAX_TYPOS) <= _MAX_TYPOS

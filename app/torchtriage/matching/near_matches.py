@@ -20,14 +20,14 @@ from torchtriage.matching.patterns import Pattern, Patterns
 
 NEAR_ENOUGH = 92.0  # similarity from 0 to 100; bench/near_matches.py measures other values
 AHEAD = 3.0  # the best entry must be this much more similar than the next one
-SHORTEST = 30  # characters; shorter messages are similar to too many others
-LONGEST = 600  # characters of a message that are compared
-_LEAST_COVERED = 0.6  # share of the entry's message; a shorter piece may belong to another message
-_LONG_ENOUGH = 100  # characters; a piece this long identifies its message, however much was cut off
-_SHORTEST_PIECE = 14  # characters of a message that was cut inside a word
-_FEWEST_WORDS = 4  # words that both messages contain
-_MOST_COMPARED = 12  # the messages that share the most words with the one in the log
-_LONGEST_DIFFERENCE = 60  # characters of a difference that are shown
+MIN_LENGTH = 30  # characters; shorter messages are similar to too many others
+MAX_LENGTH = 600  # characters of a message that are compared
+_MIN_COVERED_SHARE = 0.6  # share of the entry's message; a shorter piece may belong to another message
+_IDENTIFYING_LENGTH = 100  # characters; a piece this long identifies its message, however much was cut off
+_MIN_PIECE_LENGTH = 14  # characters of a message that was cut inside a word
+_MIN_WORDS = 4  # words that both messages contain
+_MAX_COMPARED = 12  # the messages that share the most words with the one in the log
+_MAX_DIFFERENCE_LENGTH = 60  # characters of a difference that are shown
 _TYPE = lazy_regex(r"^(?:\[[\w-]+\]: ?)*(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\s?: ?")
 # Text of every internal assertion; it does not make two of them similar.
 _ASSERTED = lazy_regex(r" ?INTERNAL ASSERT FAILED at [^\n]{0,300}(?:please report a bug to PyTorch\.?)?")
@@ -77,7 +77,7 @@ class NearSigns:
 
     def _compare(self, query: str, threshold: float) -> Near | None:
         words = frozenset(_WORD.findall(query))
-        if len(query) < SHORTEST or len(words) < _FEWEST_WORDS:
+        if len(query) < MIN_LENGTH or len(words) < _MIN_WORDS:
             return self._cut_message(query)
         return self._most_similar(query, words, threshold) or self._cut_message(query)
 
@@ -89,7 +89,7 @@ class NearSigns:
 
         best: dict[str, tuple[float, int, _Message]] = {}
         for message in self._candidates(words):
-            if len(query) < min(_LEAST_COVERED * len(message.text), _LONG_ENOUGH):
+            if len(query) < min(_MIN_COVERED_SHARE * len(message.text), _IDENTIFYING_LENGTH):
                 continue
             similarity = fuzz.partial_ratio(query, message.text, score_cutoff=threshold - AHEAD)
             # of equally similar messages, the one that shares more words
@@ -111,7 +111,7 @@ class NearSigns:
 
         If the piece ends at the end of a word, it must be long, because other messages may contain a short message.
         """
-        if len(query) < _SHORTEST_PIECE or " " not in query:
+        if len(query) < _MIN_PIECE_LENGTH or " " not in query:
             return None
         if query not in self._all_texts:
             return None
@@ -122,7 +122,7 @@ class NearSigns:
         if any(query in counter for counter in _counterexamples(message.entry)):
             return None
         cut = _is_cut(query, message.text)
-        if len(query) < SHORTEST and not cut:
+        if len(query) < MIN_LENGTH and not cut:
             return None
         return Near(message.entry, 100.0, *_difference(query, message.text), is_same=cut)
 
@@ -141,7 +141,7 @@ class NearSigns:
             for number in holders:
                 shared[number] += weight
         ranked = (self._messages[number] for number in sorted(shared, key=shared.__getitem__, reverse=True))
-        return list(islice((each for each in ranked if len(words & each.words) >= _FEWEST_WORDS), _MOST_COMPARED))
+        return list(islice((each for each in ranked if len(words & each.words) >= _MIN_WORDS), _MAX_COMPARED))
 
     @cached_property
     def _messages(self) -> list[_Message]:
@@ -149,7 +149,7 @@ class NearSigns:
         sources = (Path(__file__), Path(masking.__file__), Path(patterns.__file__))
         texts = self._patterns.cached("messages", sources, self._texts)
         messages = (_Message(entries[name], text, frozenset(_WORD.findall(text))) for name, text in texts)
-        return [message for message in messages if len(message.words) >= _FEWEST_WORDS]
+        return [message for message in messages if len(message.words) >= _MIN_WORDS]
 
     def _texts(self) -> list[list[str]]:
         """Returns [entry, message] for the texts of signs and the examples of all entries."""
@@ -161,7 +161,7 @@ class NearSigns:
             if not entry.catch_all:
                 for example in entry.match_examples:
                     texts[comparable(self._own_line(entry, example)), entry.id] = None
-        return [[name, text] for text, name in texts if len(text) >= SHORTEST]
+        return [[name, text] for text, name in texts if len(text) >= MIN_LENGTH]
 
     @cached_property
     def _all_texts(self) -> str:
@@ -203,7 +203,7 @@ def _is_cut(query: str, message: str) -> bool:
 def _counterexamples(entry: Entry) -> list[str]:
     """Returns the messages of the entry's near misses."""
     lines = (line for example in entry.no_match_examples for line in example.split("\n"))
-    return [text for text in map(comparable, lines) if len(text) >= SHORTEST]
+    return [text for text in map(comparable, lines) if len(text) >= MIN_LENGTH]
 
 
 def _negates(words: frozenset[str], others: frozenset[str]) -> bool:
@@ -226,7 +226,7 @@ def tidied(text: str) -> str:
 def comparable(text: str) -> str:
     """Returns a message in the form in which messages are compared: masked, on one line, without the exception's
     type."""
-    return _TYPE.sub("", " ".join(mask(_ASSERTED.sub("", text[: 2 * LONGEST])).split()))[:LONGEST]
+    return _TYPE.sub("", " ".join(mask(_ASSERTED.sub("", text[: 2 * MAX_LENGTH])).split()))[:MAX_LENGTH]
 
 
 def _difference(query: str, message: str) -> tuple[str, str]:
@@ -242,4 +242,4 @@ def _difference(query: str, message: str) -> tuple[str, str]:
     changes = [step for step in Levenshtein.opcodes(log_words, words) if step.tag != "equal"]
     logged = " … ".join(" ".join(log_words[step.src_start : step.src_end]) or "–" for step in changes)
     expected = " … ".join(" ".join(words[step.dest_start : step.dest_end]) or "–" for step in changes)
-    return logged[:_LONGEST_DIFFERENCE], expected[:_LONGEST_DIFFERENCE]
+    return logged[:_MAX_DIFFERENCE_LENGTH], expected[:_MAX_DIFFERENCE_LENGTH]

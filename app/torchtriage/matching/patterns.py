@@ -43,7 +43,7 @@ _ERRORS = "error-marks"  # the vocabulary list of words in error lines; they ope
 
 T = TypeVar("T")
 _TEXTS_KEPT = 2048
-_LONGEST_KEPT = 1000  # characters of a text
+_MAX_KEPT_LENGTH = 1000  # characters of a text
 _NAMED = lazy_regex(r"\(\?P<\w+>")  # start of a named group
 _SINGLE_BYTES = re2.Options()
 _SINGLE_BYTES.encoding = re2.Options.Encoding.LATIN1
@@ -162,7 +162,7 @@ class Patterns:
         found = self._found.get((text, where))
         if found is None:
             found = self._search_text(text, where)
-            if len(text) <= _LONGEST_KEPT:
+            if len(text) <= _MAX_KEPT_LENGTH:
                 if len(self._found) >= _TEXTS_KEPT:
                     self._found.clear()
                 self._found[text, where] = found

@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from torchtriage.facts.line_facts import LONGEST, LineSigns
+from torchtriage.facts.line_facts import MAX_LENGTH, LineSigns
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.registry import EXTRACTORS, Kinds
 from torchtriage.reading.scan import Scanner
@@ -37,7 +37,7 @@ class Seen(NamedTuple):
 NOTHING = Seen(0, (), ())
 _NONE: frozenset[int] = frozenset()
 # lines in the first batch in which signs that nearly every line matches are searched; later batches double
-_AT_ONCE = 16
+_BATCH_SIZE = 16
 
 
 class Prefilter:
@@ -75,7 +75,7 @@ class Prefilter:
         for at in {*facts, *pointed, *self._unsure(lines, forms, told_alike)}:
             line, form = lines[at], forms[at]
             told = self._seen(alike.get(form, _NONE).union(facts.get(at, _NONE)))
-            if at in pointed or not told.sure or len(line) > LONGEST:
+            if at in pointed or not told.sure or len(line) > MAX_LENGTH:
                 shown = self.signs.shown_by(line, told.facts)
                 told = Seen(told.begins, shown, tuple(sorted(pointed.get(at, _NONE))), line_facts=told.line_facts)
             seen[line] = told
@@ -106,9 +106,9 @@ class Prefilter:
     def _unsure(self, lines: list[str], forms: list[bytes], told: dict[bytes, Seen]) -> list[int]:
         """Returns the indexes of the lines whose signs need RE2 to decide, and of lines that are too long to scan."""
         unsure = {form for form, seen in told.items() if not seen.sure}
-        if not unsure and max(map(len, lines), default=0) <= LONGEST:
+        if not unsure and max(map(len, lines), default=0) <= MAX_LENGTH:
             return []
-        return [at for at, form in enumerate(forms) if form in unsure or (form in told and len(lines[at]) > LONGEST)]
+        return [at for at, form in enumerate(forms) if form in unsure or (form in told and len(lines[at]) > MAX_LENGTH)]
 
     def _shown_alike(self, forms: list[bytes], settled: frozenset[int]) -> dict[bytes, frozenset[int]]:
         """Returns what each form of lines matches whatever its digits are. Forms that match nothing are left out."""
@@ -123,7 +123,7 @@ _DIGIT = lazy_regex(r"\d")
 
 def _first(scan: Scan, lines: list[bytes], enough: int) -> Iterator[int]:
     """Yields the indexes of the first lines in which the scan finds something, and not many more than `enough`."""
-    start, more = 0, _AT_ONCE
+    start, more = 0, _BATCH_SIZE
     while start < len(lines) and enough > 0:
         some = lines[start : start + more]
         found = _by_line(scan(b"\n".join([b"", *some])), some)

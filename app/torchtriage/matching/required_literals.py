@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from torchtriage.lazy_regex import lazy_regex
 
 _ESCAPED_BY_JSON = frozenset(map(ord, '\n\t"\\'))
-_SHORTEST = 5  # characters; too many lines contain a shorter literal
+_MIN_LENGTH = 5  # characters; too many lines contain a shorter literal
 _RARE = 10  # characters; a longer literal is hardly rarer
 _BOUNDED = lazy_regex(r"(\[[^\]]+\]|(?<!\\)\.|\\[dwsDWS])\{(\d+),(\d+)\}")
 _LONG_REPEAT = 32
@@ -33,7 +33,7 @@ def scan_pattern(pattern: str) -> str:
     except re.error:
         return _widened(pattern)  # RE2 has syntax that Python does not know
     literals = _best(list(tree))
-    if literals and all(len(literal) >= _SHORTEST for literal in literals):
+    if literals and all(len(literal) >= _MIN_LENGTH for literal in literals):
         flag = "(?i)" if tree.state.flags & re.IGNORECASE or "(?i" in pattern else ""
         return flag + "|".join(re.escape(literal).replace(r"\ ", " ") for literal in literals)
     return _widened(pattern)
@@ -161,7 +161,7 @@ def _worth(literals: list[str]) -> tuple[bool, bool, int, int, int]:
     short list is better. A literal that many lines of a failed run contain is better than none."""
     shortest = min(map(len, literals), default=0)
     common = any(_COMMON.fullmatch(literal) for literal in literals)
-    return shortest >= _SHORTEST, not common, min(shortest, _RARE), -len(literals), shortest
+    return shortest >= _MIN_LENGTH, not common, min(shortest, _RARE), -len(literals), shortest
 
 
 def _widened(pattern: str) -> str:

@@ -17,7 +17,7 @@ _REPEAT = lazy_regex(r"[*+?]\??|\{\d+(?:,\d*)?\}\??")
 _FLAGS = lazy_regex(r"\(\?[a-zA-Z]+\)")
 _PLAIN = lazy_regex(r"\\[^A-Za-z0-9]|[^\\\[\](){}.*+?^$|]")
 _ESCAPED = lazy_regex(r"\\(.)", re.S)
-_MOST_TOKENS = 60
+_MAX_TOKENS = 60
 _GROUP_WEIGHT = 4  # characters; a group of alternatives counts about as much as a word
 _INSTEAD = 40  # characters of the text that are shown in place of a missing token, or before one that comes later
 
@@ -108,7 +108,7 @@ def _group_end(source: str, at: int) -> int:
 def _align(tokens: list[str], flags: str, text: str) -> Alignment:
     """Aligns the longest possible run of tokens from the start, then searches the remaining tokens in the rest of the
     text."""
-    tokens = tokens[: _MOST_TOKENS - 1] + (["".join(tokens[_MOST_TOKENS - 1 :])] if len(tokens) >= _MOST_TOKENS else [])
+    tokens = tokens[: _MAX_TOKENS - 1] + (["".join(tokens[_MAX_TOKENS - 1 :])] if len(tokens) >= _MAX_TOKENS else [])
     reach, at = 0, 0
     for count in range(1, len(tokens) + 1):
         found = _search(flags + "".join(tokens[:count]), text, 0)

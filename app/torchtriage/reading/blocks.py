@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from torchtriage.errors import UnreadableLog
 from torchtriage.reading.text_encoding import utf16_or_32
 
-LONGEST_LINE = 4 << 20  # bytes; longer lines are cut
+MAX_LINE_LENGTH = 4 << 20  # bytes; longer lines are cut
 BINARY = "binary data, not a log"
 _SAMPLE = 64 << 10  # first bytes of a file that are checked for binary data
 _HOLE = bytes(1 << 20)
@@ -40,7 +40,7 @@ def blocks(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
             rest = chunk[cut:]
         else:
             rest += chunk
-            if len(rest) >= LONGEST_LINE:
+            if len(rest) >= MAX_LINE_LENGTH:
                 yield Piece(rest + b"\n")
                 rest = b""
     if rest:

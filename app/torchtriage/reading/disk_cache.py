@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_MOST_KEPT = 18  # number of files of one kind that are kept, the last used ones
+_MAX_KEPT = 18  # number of files of one kind that are kept, the last used ones
 
 
 def read(path: Path) -> bytes:
@@ -73,5 +73,5 @@ def _forget_old(folder: int, kind: str) -> None:
     """Removes files of older knowledge and versions from the cache. Keeps the last used files of each kind."""
     same_kind = [name for name in os.listdir(folder) if name.startswith(f"{kind}-")]
     last_used = sorted(same_kind, key=lambda name: os.stat(name, dir_fd=folder).st_mtime, reverse=True)
-    for name in last_used[_MOST_KEPT:]:
+    for name in last_used[_MAX_KEPT:]:
         os.unlink(name, dir_fd=folder)

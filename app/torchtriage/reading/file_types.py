@@ -11,7 +11,7 @@ from torchtriage.lazy_regex import lazy_regex
 
 HEAD = 64 << 10  # bytes of a file that are checked
 _DUMP_WORDS = (b'"entries"', b'"pg_config"', b'"pg_status"', b'"profiling_name"', b'"process_group"', b'"seq_id"')
-_FEWEST_WORDS = 2
+_MIN_WORDS = 2
 # Process 4711: /usr/bin/python train.py --fsdp / Python v3.11.7 (/usr/bin/python3.11)
 _PY_SPY = lazy_regex(rb"\s*(?:# [^\n]*\n)*Process \d{1,9}: [^\n]*\nPython v\d")
 # Error: Failed to get process executable name. Check that the process is running. / Error: Permission Denied: Try running …
@@ -294,7 +294,7 @@ def _is_all(report: _Report, content: bytes) -> bool:
 
 
 def _form_of_json(begin: bytes) -> FileForm:
-    if b'"flight_recorder": "unread"' in begin[:64] or sum(word in begin for word in _DUMP_WORDS) >= _FEWEST_WORDS:
+    if b'"flight_recorder": "unread"' in begin[:64] or sum(word in begin for word in _DUMP_WORDS) >= _MIN_WORDS:
         return FileForm.FLIGHT_RECORDER
     if b'"owns_gil"' in begin and b'"frames"' in begin:
         return FileForm.PY_SPY

@@ -13,23 +13,23 @@ from torchtriage.reading.passing_lines import Who, most_of
 from torchtriage.reading.scan import Scanner
 from torchtriage.reading.traceback_dedup import KnownTracebacks
 
-MOST_HITS = 3000  # hits of one pattern in one file, in lines that are not similar
-MOST_SIMILAR = 1000  # lines that differ only in numbers; the tail and ranks not read yet are read anyway
+MAX_HITS = 3000  # hits of one pattern in one file, in lines that are not similar
+MAX_SIMILAR = 1000  # lines that differ only in numbers; the tail and ranks not read yet are read anyway
 # lines that the scan proposes for a pattern that does not match, before the pattern is ignored in this file
-MOST_MISSES = 20_000
-MOST_SEEN = 100_000  # matches of one pattern, before it is ignored
-MOST_LATEST = 1_000_000  # the same for one in `latest`: 1024 ranks that each report a thousand checkpoints
-MOST_ALL = 1 << 62
+MAX_MISSES = 20_000
+MAX_MATCHES = 100_000  # matches of one pattern, before it is ignored
+MAX_LATEST_MATCHES = 1_000_000  # the same for one in `latest`: 1024 ranks that each report a thousand checkpoints
+NO_LIMIT = 1 << 62
 # lines that match a pattern in `errors` and are reported; after that, only the last one of each PART
-MOST_ERRORS = 20_000
-MOST_IGNORED = 1_000_000  # matches; reporting them takes as long as compiling a scanner for the other patterns only
+MAX_ERRORS = 20_000
+MAX_IGNORED = 1_000_000  # matches; reporting them takes as long as compiling a scanner for the other patterns only
 # bytes of a part of a block; for each pattern in `latest`, the last matching line of each part is reported
 PART = 64 << 10
-MOST_NEWEST = 4096  # matching lines of a block that are checked
+MAX_NEWEST = 4096  # matching lines of a block that are checked
 BRIEFLY = 50  # similar lines that are read with a full window around them
-LONGEST_SEARCHED = 64 << 10  # bytes of a line in which a pattern is searched
+MAX_SEARCHED_BYTES = 64 << 10  # bytes of a line in which a pattern is searched
 _COMPARED = 160  # bytes of two lines that are compared
-_MOST_KNOWN = 1 << 16  # kinds of lines, and ranks that wrote them, that are remembered
+_MAX_KNOWN = 1 << 16  # kinds of lines, and ranks that wrote them, that are remembered
 _DIGITS = b"0123456789"
 # Letters of both cases instead of (?i), so that the pattern begins with a literal.
 _RANK = lazy_regex(rb"[rR][aA][nN][kK][ =:_]?\d{1,6}\b")
@@ -95,10 +95,10 @@ class HitSelection:
         for start, end, indexes in self._lines(block, kept):
             if start < passed:
                 continue
-            line = block[start : min(end, start + LONGEST_SEARCHED)]
+            line = block[start : min(end, start + MAX_SEARCHED_BYTES)]
             kind = hash(line[:_COMPARED].translate(None, _DIGITS))
             times, index = self._similar.get(kind) or (0, self._shown(indexes, line))
-            if times >= MOST_SIMILAR and not self._new_rank(kind, line):
+            if times >= MAX_SIMILAR and not self._new_rank(kind, line):
                 self.skipped += 1
             elif index is not None:
                 self._remember(kind, times, index, line)
@@ -138,18 +138,18 @@ class HitSelection:
                 found = [hit for hit in found if hit[0] not in self.latest]
             if not self.errors.isdisjoint(counts):
                 places = [place for index, place in found if index in self.errors]
-                if len(places) > (left := max(MOST_ERRORS - self._errors, 0)):
+                if len(places) > (left := max(MAX_ERRORS - self._errors, 0)):
                     places = [*places[:left], *{place // PART: place for place in places[left:]}.values()]
                 self.error_lines = _whole_lines(block, places)
                 self._errors += len(self.error_lines)
                 found = [hit for hit in found if hit[0] not in self.errors]
-        if self._ignored > MOST_IGNORED:
+        if self._ignored > MAX_IGNORED:
             self.scanner, self._ignored = self.scanner.without(self._ignored_patterns), 0
         return found
 
     def _most(self, index: int) -> int:
         """Returns the limit on the matches of a pattern."""
-        return MOST_ALL if index in self.errors else MOST_LATEST if index in self.latest else MOST_SEEN
+        return NO_LIMIT if index in self.errors else MAX_LATEST_MATCHES if index in self.latest else MAX_MATCHES
 
     def _shown(self, indexes: list[int], line: bytes) -> int | None:
         """Returns the first pattern that really matches the line and is below its limit. Patterns that begin something
@@ -159,7 +159,7 @@ class HitSelection:
             return None
         over = False
         for index in (*(index for index in indexes if index in self.wide), *indexes):
-            if self._hits[index] >= MOST_HITS or self._misses[index] >= MOST_MISSES:
+            if self._hits[index] >= MAX_HITS or self._misses[index] >= MAX_MISSES:
                 over = True
             elif self.confirms(index, line):
                 self._hits[index] += 1
@@ -167,18 +167,18 @@ class HitSelection:
             else:
                 self._misses[index] += 1
         self.skipped += over
-        if len(self._unconfirmed) < _MOST_KNOWN:
+        if len(self._unconfirmed) < _MAX_KNOWN:
             self._unconfirmed.add(same)
         return None
 
     def _new_rank(self, kind: int, line: bytes) -> bool:
         rank = rank_spelled(line)
-        return rank is not None and len(self._ranks_read) < _MOST_KNOWN and (kind, rank) not in self._ranks_read
+        return rank is not None and len(self._ranks_read) < _MAX_KNOWN and (kind, rank) not in self._ranks_read
 
     def _remember(self, kind: int, times: int, index: int, line: bytes) -> None:
-        if times or len(self._similar) < _MOST_KNOWN:
+        if times or len(self._similar) < _MAX_KNOWN:
             self._similar[kind] = times + 1, index
-        if len(self._ranks_read) < _MOST_KNOWN and (rank := rank_spelled(line)):
+        if len(self._ranks_read) < _MAX_KNOWN and (rank := rank_spelled(line)):
             self._ranks_read.add((kind, rank))
 
 
@@ -201,7 +201,7 @@ def _newest(block: bytes, found: list[tuple[int, int]]) -> list[Newest]:
         often[who] += 1
         parts.add((place // PART, index))
         looked += 1
-        if looked == MOST_NEWEST:
+        if looked == MAX_NEWEST:
             break
     return told[::-1]
 

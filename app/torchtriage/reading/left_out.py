@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 _BEGIN = b'{"left_out": '
-_LONGEST = 500
+_MAX_LENGTH = 500
 
 
 def line_for(reason: str) -> bytes:
@@ -15,7 +15,7 @@ def line_for(reason: str) -> bytes:
 
 def reason_in(head: bytes) -> str | None:
     """Returns why a file that begins with these bytes was left out. None for any other file."""
-    if not head.startswith(_BEGIN) or len(head) > _LONGEST:
+    if not head.startswith(_BEGIN) or len(head) > _MAX_LENGTH:
         return None
     try:
         reason = json.loads(head)["left_out"]

@@ -12,17 +12,17 @@ from itertools import repeat
 from torchtriage.domain.host import host_name
 from torchtriage.domain.line import Line, Position
 from torchtriage.reading.log_records import LOGFMT
-from torchtriage.reading.prefixes.custom_labels import MOST_CUSTOM_LABELS, label_before_traceback
+from torchtriage.reading.prefixes.custom_labels import MAX_CUSTOM_LABELS, label_before_traceback
 from torchtriage.reading.prefixes.learned import Labels
 from torchtriage.reading.prefixes.paths import FileOrigin
 from torchtriage.reading.prefixes.strip import Origin, learn_labels, may_be_passed_on, strip_prefixes
-from torchtriage.reading.record_lines import LONGEST_TEXT, RecordLines
+from torchtriage.reading.record_lines import MAX_TEXT_LENGTH, RecordLines
 from torchtriage.reading.template_cache import PLAIN, Template, read_by, template_of, without_digits
 from torchtriage.reading.text_encoding import decode_lines
 
 _SAMPLE = 200  # first lines of a file from which its labels are learned
 _BELOW = 20  # lines below the head of a traceback in which its first frame must be
-_MANY = 512  # lines that are passed on together
+_BATCH_SIZE = 512  # lines that are passed on together
 # The normal constructors of Position and Line take three times as long.
 _POSITION, _LINE = partial(tuple.__new__, Position), partial(tuple.__new__, Line)
 
@@ -61,8 +61,8 @@ def _pieces(kept: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]
     """Yields (index of the first line, lines), with a limit on the number of lines."""
     for index, piece in kept:
         texts = decode_lines(piece)
-        for start in range(0, len(texts), _MANY):
-            yield index + start, texts[start : start + _MANY]
+        for start in range(0, len(texts), _BATCH_SIZE):
+            yield index + start, texts[start : start + _BATCH_SIZE]
 
 
 def _head(
@@ -166,7 +166,7 @@ class _Reader:
             if self.learns and "Traceback (" in text:
                 self._learn_label(strip_prefixes(text, self._known).text, texts[at + 1 : at + 1 + _BELOW])
             return [self._line(index, *line) for line in self._records.lines(index, text)]
-        shown = text[:LONGEST_TEXT]
+        shown = text[:MAX_TEXT_LENGTH]
         origin = strip_prefixes(shown, self._known)
         if ' File "' in shown and not origin.text.lstrip().startswith('File "'):
             # After a label that is not known yet, a frame can begin a label that is learned later.
@@ -180,7 +180,7 @@ class _Reader:
     def _learn_label(self, head: str, below: Sequence[str]) -> None:
         """Learns the label of a traceback's first line if it is unknown. `head` has no other label."""
         form = label_before_traceback(head, (strip_prefixes(text, self._known).text for text in below))
-        if form is None or len(self._custom) >= MOST_CUSTOM_LABELS:
+        if form is None or len(self._custom) >= MAX_CUSTOM_LABELS:
             return
         self._custom.append(form)
         self.use_labels(self._known._replace(custom=re.compile("|".join(self._custom))))

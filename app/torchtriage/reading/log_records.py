@@ -77,8 +77,8 @@ _CONTEXT_NAME = lazy_regex(
 _NAMES_HOST = lazy_regex(r"(?i)(?:.*[_.:@-])?_*(?:node_?name|host_?name|computer)_*")
 _NAMES_POD = lazy_regex(r"(?i)(?:.*[_.:@-])?_*pod_?name_*")
 _FACT = (str, int, float)
-_DEEPEST = 4  # nested levels
-_MOST_FIELDS = 400
+_MAX_DEPTH = 4  # nested levels
+_MAX_FIELDS = 400
 _LINES = 4000  # lines of one record
 WHOLE_LOG = 40  # line feeds in a text that is a log itself, whose lines have their own times
 _DOCKER_PIECE = 16_000  # bytes; docker cuts lines at 16 KiB, perhaps inside a character
@@ -89,12 +89,12 @@ _MEASURED = lazy_regex(
     r"(?i)(?:global_|train(?:er|ing)?[_/]|current_|total_|max_)?(?:steps?|iter(?:ation)?s?|epochs?|loss|lr|learning_rate|grad_norm)"
     r"|(?:eval|val|valid|validation|test)[_/]loss|[dg]_loss|loss_[dg]"
 )
-_MOST_MEASURED = 8  # fields of a record
-_DEEPEST_DOCUMENT = 8  # nested levels
+_MAX_MEASURED = 8  # fields of a record
+_MAX_DOCUMENT_DEPTH = 8  # nested levels
 _BATCH = lazy_regex(r'\{\s?"(?:resourceLogs|streams)":\s?\[')
 LOGFMT = 'msg="'  # in every line of keys and values that has a message
 _PAIR = lazy_regex(r'([A-Za-z_@][\w.@/-]*)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?:\s+|$)')
-_MOST_PAIRS = 64  # a line with more pairs is something else
+_MAX_PAIRS = 64  # a line with more pairs is something else
 
 
 class Record(NamedTuple):
@@ -177,7 +177,7 @@ def records_in(data: Any, depth: int = 0) -> Iterator[tuple[dict[str, Any], Reco
         return
     else:
         inside = [value for value in data if isinstance(value, list | dict)]
-    if depth < _DEEPEST_DOCUMENT:
+    if depth < _MAX_DOCUMENT_DEPTH:
         for value in inside:
             yield from records_in(value, depth + 1)
 
@@ -197,7 +197,7 @@ def logfmt_fields(text: str) -> dict[str, str]:
     """Returns the fields of a line that consists only of keys and values, in order. Empty for other lines."""
     fields: dict[str, str] = {}
     at = 0
-    while at < len(text) and len(fields) < _MOST_PAIRS:
+    while at < len(text) and len(fields) < _MAX_PAIRS:
         pair = _PAIR.match(text, at)
         if pair is None:
             return {}
@@ -245,10 +245,10 @@ def _flat(data: dict[str, Any]) -> dict[str, str | int | float]:
     """Returns the scalar fields of an object and its nested objects. Of equal names, the outermost counts."""
     fields: dict[str, str | int | float] = {}
     level: list[dict[str, Any]] = [data]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         below: list[dict[str, Any]] = []
         for each in level:
-            for name, value in islice(each.items(), _MOST_FIELDS):
+            for name, value in islice(each.items(), _MAX_FIELDS):
                 if isinstance(value, dict):
                     below.append(value)
                     value = value.get("name") if name in _NAMED else None
@@ -256,7 +256,7 @@ def _flat(data: dict[str, Any]) -> dict[str, str | int | float]:
                     value = _listed(name, value)
                 if isinstance(value, _FACT) and not isinstance(value, bool):
                     fields.setdefault(name, _encodable(value) if isinstance(value, str) else value)
-        level = below[:_MOST_FIELDS]
+        level = below[:_MAX_FIELDS]
     return fields
 
 
@@ -311,7 +311,7 @@ def _measured(fields: dict[str, str | int | float], message: str) -> list[str]:
     told = [(name, value) for name, value in fields.items() if _MEASURED.fullmatch(name) and not isinstance(value, str)]
     if any(f"{name}={value}" in message or f'"{name}"' in message for name, value in told):
         return []
-    return [f"{name}={value}" for name, value in told[:_MOST_MEASURED]]
+    return [f"{name}={value}" for name, value in told[:_MAX_MEASURED]]
 
 
 def _time(value: str | int | float | None) -> str | None:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
-MOST_SPREAD = 128  # lines that are kept at a distance from each other
-MOST_RANKS = 4096  # pairs of rank and pattern whose newest lines are kept
+MAX_SPREAD_LINES = 128  # lines that are kept at a distance from each other
+MAX_RANKS = 4096  # pairs of rank and pattern whose newest lines are kept
 OF_FIRST_RANKS, FIRST_RANKS = 8, 64  # lines of each pair, for so many pairs; of further pairs, the newest line
 OF_NO_RANK = 256  # lines of one pattern without a rank
-MOST_KINDS = 256  # kinds of lines that are counted, the newest ones
+MAX_KINDS = 256  # kinds of lines that are counted, the newest ones
 RANKS_OF_KIND = 512  # ranks of which one line of a kind is kept
-MOST_SAMPLES = 2048  # lines kept of all kinds, besides the first and last of each
+MAX_SAMPLES = 2048  # lines kept of all kinds, besides the first and last of each
 _COMPARED = 160  # bytes of two lines that are compared
 _DIGITS = b"0123456789"
 Piece = tuple[int, bytes]  # number of the first line, and whole lines as bytes; the last line is the one that matters
@@ -30,7 +30,7 @@ class NewestLines:
     """Call `add` with lines in order. Keeps the newest ones of each rank, and some spread over the file. So neither
     frequent lines nor those of one late rank displace the others."""
 
-    _spread: deque[Piece] = field(default_factory=lambda: deque(maxlen=MOST_SPREAD))
+    _spread: deque[Piece] = field(default_factory=lambda: deque(maxlen=MAX_SPREAD_LINES))
     _of_ranks: dict[Who, deque[Piece]] = field(default_factory=dict)
 
     def add(self, number: int, piece: bytes, who: Who, spread: bool) -> None:
@@ -40,7 +40,7 @@ class NewestLines:
         if spread:
             self._spread.append(told)
         known = self._of_ranks.get(who)
-        if known is None and len(self._of_ranks) < MOST_RANKS:
+        if known is None and len(self._of_ranks) < MAX_RANKS:
             known = self._of_ranks[who] = deque(maxlen=most_of(who, len(self._of_ranks)))
         if known is not None:
             known.append(told)
@@ -79,12 +79,12 @@ class CountedLines:
         kind = self._kinds.pop(key, None)
         if kind is None:
             kind = Kind(told, told)
-            if len(self._kinds) >= MOST_KINDS:
+            if len(self._kinds) >= MAX_KINDS:
                 del self._kinds[next(iter(self._kinds))]
         else:
             kind.last, kind.count = told, kind.count + 1
         self._kinds[key] = kind  # moves it to the end, as the newest
-        if rank not in kind.of_ranks and len(kind.of_ranks) < RANKS_OF_KIND and self._samples < MOST_SAMPLES:
+        if rank not in kind.of_ranks and len(kind.of_ranks) < RANKS_OF_KIND and self._samples < MAX_SAMPLES:
             self._samples += 1
             kind.of_ranks[rank] = told
 

@@ -16,18 +16,18 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.whole_files import NotRead, whole
 
 UNREAD = "unread"  # key of the line that replaces a rejected dump
-MOST_BYTES = 32 << 20  # bytes of a dump: 2,000 entries with their stacks take 2 MB
+MAX_BYTES = 32 << 20  # bytes of a dump: 2,000 entries with their stacks take 2 MB
 HEAD = 64 << 10  # bytes of a pickle that show whether it is a dump
-_MOST_CONTAINERS = 1_000_000  # a list or dict takes 64 bytes of memory, and one byte of the file
-_MOST_VALUES = 4_000_000  # values that are written; a pickle can contain the same list again and again
-_MOST_FRAMES = 48  # frames of a stack, from the innermost
+_MAX_CONTAINERS = 1_000_000  # a list or dict takes 64 bytes of memory, and one byte of the file
+_MAX_VALUES = 4_000_000  # values that are written; a pickle can contain the same list again and again
+_MAX_FRAMES = 48  # frames of a stack, from the innermost
 _WITH_STACK = 100  # completed calls, from the last, whose stacks are written; as text, stacks are most of a dump
-_DEEPEST = 6
+_MAX_DEPTH = 6
 _WORDS = (
     b"entries", b"pg_config", b"pg_status", b"nccl_version", b"comm_lib_version", b"profiling_name", b"input_sizes",
     b"collective_seq_id", b"seq_id", b"process_group", b"time_created_ns",
 )  # fmt: skip
-_FEWEST_WORDS = 3
+_MIN_WORDS = 3
 _BEGINNINGS = tuple(b"\x80" + bytes((protocol,)) for protocol in range(2, 6))
 # Opcodes of a fixed length. The index of LONG_BINPUT (r) must be below a million, because the memo is a table of that
 # length.
@@ -53,7 +53,7 @@ class _PlainValues(pickle.Unpickler):
 
 def is_pickled_dump(head: bytes) -> bool:
     """Returns whether a file with this beginning is a pickled dump."""
-    return head[:2] in _BEGINNINGS and sum(word in head for word in _WORDS) >= _FEWEST_WORDS
+    return head[:2] in _BEGINNINGS and sum(word in head for word in _WORDS) >= _MIN_WORDS
 
 
 def is_pickle(head: bytes) -> bool:
@@ -64,7 +64,7 @@ def is_pickle(head: bytes) -> bool:
 def as_text(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yields the dump as lines of JSON: first the process groups, then one line per entry."""
     try:
-        dump = _unpickled(whole(chunks, MOST_BYTES))
+        dump = _unpickled(whole(chunks, MAX_BYTES))
         yield from _lines(dump)
     except NotRead as reason:
         yield json.dumps({"flight_recorder": UNREAD, "reason": str(reason)}).encode() + b"\n"
@@ -83,8 +83,8 @@ def _unpickled(data: bytes) -> Any:
 
 def _check(data: bytes) -> None:
     """Raises NotRead if the pickle has more than plain values."""
-    if sum(data.count(opcode) for opcode in (b"]", b"}", b"\x85")) > _MOST_CONTAINERS:
-        raise NotRead(f"more than {_MOST_CONTAINERS:,} lists")
+    if sum(data.count(opcode) for opcode in (b"]", b"}", b"\x85")) > _MAX_CONTAINERS:
+        raise NotRead(f"more than {_MAX_CONTAINERS:,} lists")
     at, size = 2, len(data)
     while at < size:
         hit = _PLAIN.match(data, at)
@@ -102,7 +102,7 @@ def _lines(dump: Any) -> Iterator[bytes]:
         dump = {"entries": dump}  # torch 2.1 dumped only the entries
     if not isinstance(dump, dict) or not isinstance(dump.get("entries", []), list):
         raise NotRead("not a flight-recorder dump")
-    left = [_MOST_VALUES]
+    left = [_MAX_VALUES]
     told = {key: value for key, value in dump.items() if key != "entries" and isinstance(key, str)}
     head = _json(_copied(told, left))
     yield head[:-1] + (b", " if told else b"") + b'"entries": [\n'
@@ -113,7 +113,7 @@ def _lines(dump: Any) -> Iterator[bytes]:
         shown = {key: value for key, value in entry.items() if key != "frames"}
         ended = bool(entry.get("retired")) or entry.get("state") == "completed"
         if isinstance(frames, list) and (not ended or at >= len(entries) - _WITH_STACK):
-            shown["frames"] = frames[:_MOST_FRAMES]  # last, because they are long
+            shown["frames"] = frames[:_MAX_FRAMES]  # last, because they are long
         yield separator + _json(_copied(shown, left))
         separator = b",\n"
     yield b"\n]}\n"
@@ -128,9 +128,9 @@ def _copied(value: Any, left: list[int], depth: int = 0) -> Any:
     number of values that may still be written."""
     left[0] -= 1
     if left[0] < 0:
-        raise NotRead(f"more than {_MOST_VALUES:,} values")
-    if isinstance(value, dict) and depth < _DEEPEST:
+        raise NotRead(f"more than {_MAX_VALUES:,} values")
+    if isinstance(value, dict) and depth < _MAX_DEPTH:
         return {str(key): _copied(inner, left, depth + 1) for key, inner in value.items() if isinstance(key, str | int)}
-    if isinstance(value, list | tuple) and depth < _DEEPEST:
+    if isinstance(value, list | tuple) and depth < _MAX_DEPTH:
         return [_copied(inner, left, depth + 1) for inner in value]
     return value if isinstance(value, str | int | float | bool) else None

@@ -13,9 +13,9 @@ from torchtriage.reading.merged_lines import split_line
 from torchtriage.reading.prefixes.learned import Labels
 from torchtriage.reading.prefixes.strip import UNKNOWN, Origin, strip_prefixes
 
-LONGEST_TEXT = 16 << 10  # characters of a line that are read; evidence shows the same
-_LONGEST_RECORD = 1 << 20  # characters
-_DEEPEST = 3  # levels of a record in a record
+MAX_TEXT_LENGTH = 16 << 10  # characters of a line that are read; evidence shows the same
+_MAX_RECORD_LENGTH = 1 << 20  # characters
+_MAX_DEPTH = 3  # levels of a record in a record
 _RECORD_WITHIN = 200  # characters of prefixes before a record
 _CRI = lazy_regex(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d)) (std(?:out|err)) ([FP])(?::\w+)* ?")
 _TAGGED = lazy_regex(
@@ -46,13 +46,13 @@ class RecordLines:
     def lines(self, number: int, text: str) -> Iterable[PrintedLine]:
         """Returns the lines in line `number`. `text` has no line end."""
         if (text[-1:] == "}" and "{" in text[:_RECORD_WITHIN]) or LOGFMT in text:
-            return self._record(number, text, text[:_LONGEST_RECORD], UNKNOWN, 0)
+            return self._record(number, text, text[:_MAX_RECORD_LENGTH], UNKNOWN, 0)
         if text[:4].isdigit() and (cut := _CRI.match(text)):
             outer = UNKNOWN._replace(time=cut[1], stream=f"{cut[2]}/")
             return self._joined(number, text, text[cut.end() :], outer, cut[3] == "F")
         if "\r" in text or "Traceback (" in text:
             return self._split(number, text, UNKNOWN)
-        shown = text[:LONGEST_TEXT]
+        shown = text[:MAX_TEXT_LENGTH]
         return (PrintedLine(number, shown, strip_prefixes(shown, self.known)),)
 
     def held_back(self) -> Iterator[PrintedLine]:
@@ -68,7 +68,7 @@ class RecordLines:
         first, before, _ = self._pieces.pop(outer.stream, (number, "", outer))
         if before:
             number, text = first, before + text
-        if whole or len(text) > _LONGEST_RECORD:
+        if whole or len(text) > _MAX_RECORD_LENGTH:
             yield from self._record(number, None if before else raw, text, outer, depth + 1)
         else:
             self._pieces[outer.stream] = number, text, outer
@@ -77,7 +77,7 @@ class RecordLines:
         """Yields the lines of the record in `text`, if it is one. `raw` is None if the text is not a line of the
         file."""
         record, bare = None, ""
-        if (text[-1:] == "}" or LOGFMT in text) and depth < _DEEPEST:
+        if (text[-1:] == "}" or LOGFMT in text) and depth < _MAX_DEPTH:
             origin = strip_prefixes(text, self.known, outer)
             bare = origin.text
             record = _record_in(bare)
@@ -103,8 +103,8 @@ class RecordLines:
     def _split(self, number: int, text: str, outer: Origin, raw: str | None = None) -> Iterator[PrintedLine]:
         parts = split_line(text, self.known)
         for part in parts:
-            cut = part[:LONGEST_TEXT]
-            shown = raw[:LONGEST_TEXT] if raw is not None and len(parts) == 1 else cut
+            cut = part[:MAX_TEXT_LENGTH]
+            shown = raw[:MAX_TEXT_LENGTH] if raw is not None and len(parts) == 1 else cut
             yield PrintedLine(number, shown, strip_prefixes(cut, self.known, outer))
 
 

@@ -19,7 +19,7 @@ from torchtriage.reading.sources import LogFile, Run
 from torchtriage.reading.windows import line_feeds
 
 TAIL = 96 << 10  # bytes at the end of a file
-LONGEST = 4000  # characters of a line
+MAX_LENGTH = 4000  # characters of a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,4 +116,4 @@ def _lines_in(block: bytes, first: int, last: int, spans: Sequence[Span]) -> Ite
     for number, line in enumerate(block.split(b"\n"), first):
         at = bisect_right(starts, number) - 1
         if at >= 0 and number <= inside[at].last and not (number == last and not line):
-            yield number, line[: 4 * LONGEST].decode("utf-8", "replace").removesuffix("\r")[:LONGEST]
+            yield number, line[: 4 * MAX_LENGTH].decode("utf-8", "replace").removesuffix("\r")[:MAX_LENGTH]

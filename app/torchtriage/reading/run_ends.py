@@ -12,7 +12,7 @@ from torchtriage.reading.reread_lines import tail_lines
 from torchtriage.reading.sources import Run
 
 HEAD, TAIL = 512 << 10, 128 << 10  # bytes of a file
-MOST_FILES = 16  # files that are read
+MAX_FILES = 16  # files that are read
 
 
 def run_ends(run: Run) -> tuple[list[Line], bool]:
@@ -26,11 +26,11 @@ def run_ends(run: Run) -> tuple[list[Line], bool]:
             continue
         origin = origins.of(file.name, run.several or file.member)
         try:
-            pieces = list(_ends(file.chunks())) if number < MOST_FILES else []
-            deque(file.chunks() if number >= MOST_FILES and file.member else (), maxlen=0)
+            pieces = list(_ends(file.chunks())) if number < MAX_FILES else []
+            deque(file.chunks() if number >= MAX_FILES and file.member else (), maxlen=0)
         except UnreadableLog:  # the verdict of the run names the file and the reason
             continue
-        partly = partly or len(pieces) > 1 or number >= MOST_FILES
+        partly = partly or len(pieces) > 1 or number >= MAX_FILES
         for first, content in pieces:
             found += tail_lines(first, content, origin)
     return found, partly

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from torchtriage.domain.host import host_name
 from torchtriage.lazy_regex import lazy_regex
 
-MOST = 4096  # names or numbers of one list
+MAX_NAMES = 4096  # names or numbers of one list
 LIST = r"[A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.-]*)?(?:,[A-Za-z][\w.-]*(?:\[[\d,-]+\][\w.-]*)?){0,500}"  # as a regex
 _PART = lazy_regex(r"([\w.-]+)(?:\[([\d,-]+)\]([\w.-]*))?", re.ASCII)
 
@@ -20,7 +20,7 @@ def hosts(text: str) -> tuple[str, ...]:
         if host_name(name) is None:
             continue
         for number in _counted(span) if span else ("",):
-            if len(names) >= MOST:
+            if len(names) >= MAX_NAMES:
                 return tuple(names)
             if host := host_name(f"{name}{number}{behind}"):
                 names.setdefault(host)
@@ -29,7 +29,7 @@ def hosts(text: str) -> tuple[str, ...]:
 
 def numbers(text: str) -> tuple[int, ...]:
     """Returns the numbers of a list like `0-3,7`, at most the first 4096."""
-    return tuple(int(number) for number in _counted(text))[:MOST]
+    return tuple(int(number) for number in _counted(text))[:MAX_NAMES]
 
 
 def sorted_hosts(names: Iterable[str]) -> tuple[str, ...]:
@@ -46,5 +46,5 @@ def _counted(text: str) -> Iterator[str]:
         first, _, last = span.partition("-")
         if not first.isdecimal() or len(first) > 9 or len(last) > 9:
             continue
-        for number in range(int(first), min(int(last) if last.isdecimal() else int(first), int(first) + MOST) + 1):
+        for number in range(int(first), min(int(last) if last.isdecimal() else int(first), int(first) + MAX_NAMES) + 1):
             yield str(number).zfill(len(first))

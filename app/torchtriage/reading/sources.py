@@ -30,7 +30,7 @@ _LOG_NAMES = lazy_regex(
 _ERROR_FILE = "error.json"
 _MAGIC = {".zip": b"PK", ".gz": b"\x1f\x8b", ".tgz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
 _NO_LOG = "not recognised as a log or as other evidence"
-_MOST_UNREAD = 100  # files that are listed as left out
+_MAX_UNREAD = 100  # files that are listed as left out
 _ARCHIVE = lazy_regex(r"\.(?:tar(?:\.gz|\.zst)?|tgz|zip)$")
 Item = TypeVar("Item")
 
@@ -85,7 +85,7 @@ def _open_folder(path: Path, name: str) -> Run:
         return names[each].name == _ERROR_FILE, PurePosixPath(part_of.get(each, each)), sort_key(each)
 
     found = sorted(names, key=order)
-    others = sorted(file.relative_to(path).as_posix() for file in set(every) - set(inside))[:_MOST_UNREAD]
+    others = sorted(file.relative_to(path).as_posix() for file in set(every) - set(inside))[:_MAX_UNREAD]
 
     def files() -> Iterator[LogFile]:
         for each in found:
@@ -166,7 +166,7 @@ def _files(path: Path, name: str) -> Iterator[LogFile]:
             if form_of(first) is FileForm.LOG:
                 deque(chunks, maxlen=0)
                 unread += 1
-                if unread <= _MOST_UNREAD:
+                if unread <= _MAX_UNREAD:
                     yield _unread(inside.name)
                 continue
             chunks = chain((first,), chunks)

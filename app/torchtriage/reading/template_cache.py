@@ -8,7 +8,7 @@ from torchtriage.reading.prefixes.known import TORCH_RANK, may_begin
 from torchtriage.reading.prefixes.strip import OWN_RANK, Origin
 from torchtriage.reading.prefixes.times import stamp_in, with_iso_marks
 
-_LONGEST = 200  # characters of a line whose template is remembered
+_MAX_LENGTH = 200  # characters of a line whose template is remembered
 _TIME_WITHIN = 120  # characters in which a line has its time
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 
@@ -38,7 +38,7 @@ def template_of(raw: str, origin: Origin) -> Template | None:
     begin, stream = (label.end(), f"{label['torch_rank']}/") if label else (0, "")
     text = raw[begin:]
     nothing_else: bool = origin == (text, origin.rank, None, None, origin.time, stream, None, None)
-    if len(raw) > _LONGEST or not nothing_else:
+    if len(raw) > _MAX_LENGTH or not nothing_else:
         return None
     rank = slice(*label.span("torch_rank")) if label else _rank_in(raw, origin)
     if origin.time is None:

@@ -16,7 +16,7 @@ _HIGH = lazy_regex(rb"[\x80-\xff]+")
 # share of the bytes above 127 that are valid UTF-8 in a damaged UTF-8 line; Chinese in another encoding also has some
 _MOSTLY = 0.75
 _ERASED = lazy_regex(r"[^\x08]\x08")
-_MOST_ERASED = 200  # characters erased in a row
+_MAX_ERASED = 200  # characters erased in a row
 
 
 def utf16_or_32(first: bytes) -> tuple[str, int] | None:
@@ -83,7 +83,7 @@ def _from_other_encoding(raw: bytes) -> str:
 
 
 def _without_erased(text: str) -> str:
-    for _ in range(_MOST_ERASED):
+    for _ in range(_MAX_ERASED):
         text, erased = _ERASED.subn("", text)
         if not erased:
             break

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 _FIRST, _CHUNK = 64 << 10, 1 << 20  # bytes that are unpacked at once; few at first, so that `watch` is called soon
 _DEPTH = 3  # for example a .gz in a .tar.gz that was sent with Content-Encoding
-_MOST_FILES = 25_000  # two for each of 10,000 ranks, and some others
-_MOST_MEMBERS = 4 * _MOST_FILES  # members of archives, including folders and links
+_MAX_FILES = 25_000  # two for each of 10,000 ranks, and some others
+_MAX_MEMBERS = 4 * _MAX_FILES  # members of archives, including folders and links
 _OVERHEAD = 16 << 20  # bytes of an archive besides its files
 _FREELY = 32 << 20  # bytes that may be unpacked from any amount
 _RATIO = 1000  # limit on the ratio beyond that; gzip's maximum is about this, and the same line repeated has 260
-_LONGEST_NAME = 300
+_MAX_NAME_LENGTH = 300
 _FILE = (
     16 << 10
 )  # bytes that each file in an archive counts in addition to its own, because each is checked and stored separately
@@ -99,10 +99,10 @@ class Budget:
         if is_file:
             self._files += 1
             archive.watch(_FILE)
-        if self._files > _MOST_FILES:
-            raise UnreadableLog(f"{clean_name(archive.name)}: more than {_MOST_FILES} files")
-        if self._members > _MOST_MEMBERS:
-            raise UnreadableLog(f"{clean_name(archive.name)}: more than {_MOST_MEMBERS} files and folders")
+        if self._files > _MAX_FILES:
+            raise UnreadableLog(f"{clean_name(archive.name)}: more than {_MAX_FILES} files")
+        if self._members > _MAX_MEMBERS:
+            raise UnreadableLog(f"{clean_name(archive.name)}: more than {_MAX_MEMBERS} files and folders")
 
     def _bound(self, count: int, beside: int) -> None:
         if self._limit is not None and count > self._limit + beside:
@@ -123,7 +123,7 @@ def clean_name(name: str) -> str:
     """Returns a name that says where a file was. It is only for display and never used as a path."""
     parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     shown = "".join(char if char.isprintable() else "?" for char in "/".join(parts))
-    return shown[-_LONGEST_NAME:] or "log"
+    return shown[-_MAX_NAME_LENGTH:] or "log"
 
 
 class _Source:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.hit_selection import HitSelection, Newest, rank_spelled
 from torchtriage.reading.passing_lines import CountedLines, NewestLines, Piece, last_line
-from torchtriage.reading.record_lines import LONGEST_TEXT
+from torchtriage.reading.record_lines import MAX_TEXT_LENGTH
 from torchtriage.reading.scan import Scanner
 
 BEFORE = 8  # lines kept before a hit
@@ -28,14 +28,14 @@ HEAD = 64 << 10  # bytes at the start of a file that are always kept
 TAIL = 128 << 10  # bytes at the end of a file that are always kept
 # files of a run that keep this much; the n-th keeps a share of WHOLE / n, because thousands have similar content
 WHOLE = 16
-LEAST = 64  # every file keeps at least HEAD and TAIL divided by this
+MAX_DIVISOR = 64  # every file keeps at least HEAD and TAIL divided by this
 PIECE = 64 << 10  # bytes that are passed on together; a longer line is passed on alone
-LONGEST_ERROR = 4096  # bytes of an error line that is not kept
+MAX_ERROR_LENGTH = 4096  # bytes of an error line that is not kept
 _STAMPED = 160  # bytes of a line that contain its time
 _CLOCK = lazy_regex(rb"\d\d:\d\d:\d\d")
 _LINE = 100  # typical bytes of a line
 _LINE_FEEDS = b"\n" * (2 << 20)
-_HALF_OF_LONGEST = LONGEST_TEXT // 2
+_HALF_OF_MAX_LENGTH = MAX_TEXT_LENGTH // 2
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class Windows:
 
     def __post_init__(self) -> None:
         self._hits = HitSelection(self.scanner, self.wide, self.confirms, self.latest, self.error_marks)
-        part = min(max(self.number / WHOLE, 1), LEAST)
+        part = min(max(self.number / WHOLE, 1), MAX_DIVISOR)
         self._head, self._tail = int(HEAD / part), int(TAIL / part)
 
     @property
@@ -127,7 +127,7 @@ class Windows:
             if start >= begin:
                 self.errors.append(above)
                 continue
-            line = block[start : min(end, start + LONGEST_ERROR)]
+            line = block[start : min(end, start + MAX_ERROR_LENGTH)]
             told = above, line
             if not _CLOCK.search(line, 0, _STAMPED):
                 first = _back(block, start, BEFORE)
@@ -207,10 +207,10 @@ def _line_end(block: bytes, start: int, end: int) -> int:
 def _long_lines(piece: bytes) -> int:
     """Returns how many lines are too long to read completely. Such a line covers a half of that length without a line
     feed. Most pieces have none, and splitting them would take ten times as long."""
-    halves = range(0, len(piece) - _HALF_OF_LONGEST + 1, _HALF_OF_LONGEST)
-    if all(piece.find(b"\n", at, at + _HALF_OF_LONGEST) >= 0 for at in halves):
+    halves = range(0, len(piece) - _HALF_OF_MAX_LENGTH + 1, _HALF_OF_MAX_LENGTH)
+    if all(piece.find(b"\n", at, at + _HALF_OF_MAX_LENGTH) >= 0 for at in halves):
         return 0
-    return sum(map(LONGEST_TEXT.__lt__, map(len, piece.split(b"\n"))))
+    return sum(map(MAX_TEXT_LENGTH.__lt__, map(len, piece.split(b"\n"))))
 
 
 def _samples(block: bytes, above: int) -> Iterator[tuple[int, bytes]]:

@@ -27,9 +27,11 @@ from torchtriage.services.upload_progress import Accepted
 
 # --ft-per-cycle-applog-prefix=/logs/job_7.log makes the files /logs/job_7_cycle0.log, /logs/job_7_cycle1.log, …
 _CYCLE = lazy_regex(r"(.+)_cycle([0-9]{1,6})(?:\.log)?")
-_MOST = 10_000  # maximum number of remembered logs
+_MAX_COUNT = 10_000  # maximum number of remembered logs
 _PIECE = 1 << 20
-_LONGEST_ID = 64  # characters of a path that identify its job: the last ones, because the paths of a site begin alike
+_MAX_ID_LENGTH = (
+    64  # characters of a path that identify its job: the last ones, because the paths of a site begin alike
+)
 
 
 class OutsideRoot(BadInput):
@@ -53,7 +55,7 @@ class Named:
         found = _CYCLE.fullmatch(str(self.path))
         prefix, cycle = (found[1], int(found[2])) if found else (str(self.path), None)
         number = self.cycle if self.cycle is not None else cycle
-        return Job(job_id=self.job_id or prefix[-_LONGEST_ID:], attempt=number, user=self.user)
+        return Job(job_id=self.job_id or prefix[-_MAX_ID_LENGTH:], attempt=number, user=self.user)
 
 
 class NamedLogs:
@@ -154,5 +156,5 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 def _keep(kept: OrderedDict[Any, Any], key: object, item: object) -> None:
     kept[key] = item
     kept.move_to_end(key)
-    while len(kept) > _MOST:
+    while len(kept) > _MAX_COUNT:
         kept.popitem(last=False)

@@ -33,9 +33,9 @@ from torchtriage.storage.database import StorageUnavailable
 from torchtriage.storage.retriage_job import Noted
 from torchtriage.storage.retriage_reads import TriagedIncident
 
-MOST_SHOWN = 100  # maximum incidents of each kind that are listed one by one
+MAX_SHOWN = 100  # maximum incidents of each kind that are listed one by one
 KINDS = ("explains", "takes", "refines", "overrides", "alarms", "beside")
-_AT_ONCE = 200  # incidents per read
+_BATCH_SIZE = 200  # incidents per read
 _AHEAD = 4  # queued parts per process, so that no process waits for the database
 _NOTED = 1.0  # seconds between two writes of the progress
 _GONE = timedelta(seconds=30)  # after this time without a write, the process counts as dead
@@ -151,7 +151,7 @@ class _Doing:
         last = 0
         while True:
             with self._service.database.reading() as session:
-                known = retriage_reads.triaged_after(session, last, _AT_ONCE)
+                known = retriage_reads.triaged_after(session, last, _BATCH_SIZE)
             if not known:
                 return
             last = int(known[-1].id)
@@ -201,7 +201,7 @@ def counted(now: BackTest, entry: Entry, specific: Collection[str], part: _Part,
         if kind is None or kept.key is None:
             continue
         counts[kind] = counts.get(kind, 0) + 1
-        if len(found[kind]) < MOST_SHOWN:
+        if len(found[kind]) < MAX_SHOWN:
             found[kind].append(ShownIn(kept.id, kept.key.outcome, kept.key.entry, kept.key.case or None))
         if kind != "beside":
             changed.append(kept.id)

@@ -15,8 +15,8 @@ from torchtriage.services.incidents import list_summaries, read_incident
 from torchtriage.services.service import Service
 
 _HEAD, _TAIL = 4000, 1000  # lines read at the start and the end of a file
-_MOST_FILES = 16
-_MOST_LOOKED_AT = 50  # maximum healthy runs that are searched for one with the same job name
+_MAX_FILES = 16
+_MAX_SEARCHED = 50  # maximum healthy runs that are searched for one with the same job name
 _OWN = frozenset({"job_id", "started_at", "ended_at", "url", "attempt", "exit_code", "state", "node_rank", "reports"})
 
 
@@ -33,7 +33,7 @@ def last_good(service: Service, incident: Incident) -> str | None:
     if name is None:
         return None
     wanted = IncidentFilter(outcome="healthy", q=name, cluster=incident.job.cluster, until=incident.received_at)
-    listed = list_summaries(service, wanted, limit=_MOST_LOOKED_AT).items
+    listed = list_summaries(service, wanted, limit=_MAX_SEARCHED).items
     return next((one.id for one in listed if one.job.job_name == name and one.id != incident.id), None)
 
 
@@ -53,8 +53,8 @@ def _run(service: Service, incident: Incident) -> ComparedRun:
 def _lines(service: Service, incident: Incident) -> tuple[list[Line], bool]:
     files = incident.log.files
     origins = FileOrigins(file.name for file in files)
-    read = (_ends(service, file, origins.of(file.name, len(files) > 1)) for file in files[:_MOST_FILES])
-    partly = len(files) > _MOST_FILES or any(file.lines > _HEAD + _TAIL for file in files)
+    read = (_ends(service, file, origins.of(file.name, len(files) > 1)) for file in files[:_MAX_FILES])
+    partly = len(files) > _MAX_FILES or any(file.lines > _HEAD + _TAIL for file in files)
     return list(chain.from_iterable(read)), partly
 
 

@@ -19,10 +19,10 @@ from torchtriage.storage import dashboard as stored
 from torchtriage.storage import hosts
 
 _DAYS_BY_DAY = 92  # a longer range is drawn by month
-_PARTS, _MOST_PARTS = 8, 12  # parts that a chart shows; up to _MOST_PARTS while "others" would be the largest part
+_PARTS, _MAX_PARTS = 8, 12  # parts that a chart shows; up to _MAX_PARTS while "others" would be the largest part
 _CAUSES, _HOSTS, _JUDGED, _RETRIES = 15, 20, 15, 1000
 _UNEVEN = 60  # maximum hosts that are tested for more failures than chance explains
-_LEAST, _CHANCE = 3, 0.01  # a host is listed from this many failures on, and up to this probability by chance
+_MIN_FAILURES, _CHANCE = 3, 0.01  # a host is listed from this many failures on, and up to this probability by chance
 
 
 def dashboard(service: Service, wanted: Range, cluster: str | None = None) -> Dashboard:
@@ -34,7 +34,7 @@ def dashboard(service: Service, wanted: Range, cluster: str | None = None) -> Da
         by_cluster = stored.by_cluster(session, wanted, cluster)
         first = stored.first_day(session)
         bad = hosts.bad(session, within, _HOSTS)
-        uneven, compared = hosts.uneven(session, within, _LEAST, _UNEVEN)
+        uneven, compared = hosts.uneven(session, within, _MIN_FAILURES, _UNEVEN)
         before = _before(session, wanted, cluster, first)
         retries = stored.retry_success(session, within, _RETRIES)
         precision = stored.precision(session, within, _JUDGED)
@@ -94,7 +94,7 @@ def unlikely_hosts(service: Service, wanted: Range, cluster: str | None) -> tupl
     """Returns the hosts that failed more often than chance explains, and the number of hosts compared."""
     within = StatsFilter(_start(wanted.first), _start(wanted.last + timedelta(days=1)), cluster)
     with service.database.reading() as session:
-        uneven, compared = hosts.uneven(session, within, _LEAST, _UNEVEN)
+        uneven, compared = hosts.uneven(session, within, _MIN_FAILURES, _UNEVEN)
     return _unlikely(uneven, compared), compared
 
 
@@ -165,8 +165,8 @@ def _kept(order: list[str], counts: dict[str, list[int]]) -> list[str]:
     if len(order) <= _PARTS:
         return order
     sums = [sum(counts[part]) for part in order]
-    fits = (at for at in range(_PARTS - 1, _MOST_PARTS) if sum(sums[at:]) <= sums[0])
-    return order[: next(fits, _MOST_PARTS - 1)]
+    fits = (at for at in range(_PARTS - 1, _MAX_PARTS) if sum(sums[at:]) <= sums[0])
+    return order[: next(fits, _MAX_PARTS - 1)]
 
 
 def _costs(failed: list[Total]) -> tuple[Cost, ...]:

@@ -19,7 +19,7 @@ from torchtriage.services.service import Service
 from torchtriage.storage import audit_log, drafts, retriage_reads
 
 log = logging.getLogger(__name__)
-MOST_RETRIAGED = 10_000
+MAX_RETRIAGED = 10_000
 _ACTIONS = {DraftState.TRACKING: "track", DraftState.APPLIED: "approve", DraftState.DRAFT: "take back"}
 _UNDONE = ("track", "approve", "take back", "change")
 
@@ -118,6 +118,6 @@ def to_retriage(service: Service, draft: StoredDraft, tested: BackTest, tracking
     """Returns the ids of incidents whose verdict a change of the draft's state affects. If it is in use now: those that
     the back-test and the tracking found. If not: those whose cause or answer comes from it."""
     if draft.state is DraftState.APPLIED:
-        return sorted({*tested.changed, *tracking.changed}, key=int)[:MOST_RETRIAGED]
+        return sorted({*tested.changed, *tracking.changed}, key=int)[:MAX_RETRIAGED]
     with service.database.reading() as session:
-        return retriage_reads.of_entry(session, *split_id(draft.draft.entry), MOST_RETRIAGED)
+        return retriage_reads.of_entry(session, *split_id(draft.draft.entry), MAX_RETRIAGED)

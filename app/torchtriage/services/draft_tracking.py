@@ -18,7 +18,7 @@ from torchtriage.services.triage_incident import order_of
 from torchtriage.storage import drafts, retriage_reads
 
 log = logging.getLogger(__name__)
-_MOST = 200  # maximum incidents per draft and read
+_MAX_COUNT = 200  # maximum incidents per draft and read
 
 
 def count_tracked(service: Service, stopping: Callable[[], bool] = bool) -> None:
@@ -40,7 +40,7 @@ def _count(service: Service, draft: StoredDraft, since: int, before: BackTest) -
     """Returns the id of the last incident counted and the new counts, or None if there is nothing more to count."""
     with service.database.reading() as session:
         until = retriage_reads.ended_until(session)
-        new = [kept for kept in retriage_reads.triaged_after(session, since, _MOST) if int(kept.id) <= until]
+        new = [kept for kept in retriage_reads.triaged_after(session, since, _MAX_COUNT) if int(kept.id) <= until]
     if not new:
         return None
     entry, now = entry_of(draft.draft), before

@@ -23,8 +23,8 @@ from torchtriage.services.service import Service
 from torchtriage.services.user_text import cleaned
 from torchtriage.storage import audit_log, drafts
 
-MOST_TEXT = 20_000  # maximum characters of a field
-_MOST_SLOTS, _LONGEST_SLOT = 40, 80
+MAX_TEXT = 20_000  # maximum characters of a field
+_MAX_SLOTS, _MAX_SLOT_LENGTH = 40, 80
 _TEXTS = ("entry", "title_en", "title_zh", "sign", "says_en", "says_zh", "source", "example", "near_miss")
 
 
@@ -55,7 +55,7 @@ def propose(service: Service, incident_id: str, as_case: bool = False) -> Propos
     slots = {name: value for name, value in sign.groups.items() if name in sign.regex}
     known = {fact.name: fact.text for fact in found.verdict.facts if fact.text and "\n" not in fact.text}
     slots |= {name: value for name, value in known.items() if name not in slots}
-    told = {name: value[:_LONGEST_SLOT] for name, value in list(slots.items())[:_MOST_SLOTS]}
+    told = {name: value[:_MAX_SLOT_LENGTH] for name, value in list(slots.items())[:_MAX_SLOTS]}
     return Proposal(draft, found.id, told)
 
 
@@ -139,8 +139,8 @@ def _ready(service: Service, draft: Draft) -> tuple[Draft, DraftCheck]:
 
 
 def _clean(text: str) -> str:
-    if len(text) > MOST_TEXT:
-        raise BadInput(f"a field has more than {MOST_TEXT} characters")
+    if len(text) > MAX_TEXT:
+        raise BadInput(f"a field has more than {MAX_TEXT} characters")
     return cleaned(text)
 
 

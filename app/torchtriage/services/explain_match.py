@@ -10,8 +10,8 @@ from torchtriage.services.engine_runner import Order
 from torchtriage.services.service import Service
 from torchtriage.storage.blob_writer import spool
 
-MOST_BYTES = 64 << 20  # maximum bytes of a log that is read while a page waits
-MOST_TEXT = 200_000  # maximum characters of a given text
+MAX_BYTES = 64 << 20  # maximum bytes of a log that is read while a page waits
+MAX_TEXT = 200_000  # maximum characters of a given text
 
 
 def why_not(service: Service, incident: Incident, entry: str, lang: Language) -> Why | None:
@@ -21,7 +21,7 @@ def why_not(service: Service, incident: Incident, entry: str, lang: Language) ->
     """
     log = incident.log
     files = tuple((file.name, file.sha256) for file in log.files)
-    return _why(service, Order(files, log.bytes, lang), entry) if log.bytes <= MOST_BYTES else None
+    return _why(service, Order(files, log.bytes, lang), entry) if log.bytes <= MAX_BYTES else None
 
 
 def why_text(service: Service, text: str, entry: str, lang: Language) -> Why:
@@ -31,8 +31,8 @@ def why_text(service: Service, text: str, entry: str, lang: Language) -> Why:
     """
     if not text.strip():
         raise BadInput("no text to match")
-    if len(text) > MOST_TEXT:
-        raise BadInput(f"the text is longer than {MOST_TEXT} characters")
+    if len(text) > MAX_TEXT:
+        raise BadInput(f"the text is longer than {MAX_TEXT} characters")
     source = text.replace("\r\n", "\n").encode("utf-8", "replace")  # forms send CRLF line ends
     with service.blobs.folder() as folder:
         path = folder / "text"

@@ -30,7 +30,7 @@ from torchtriage.storage.outbox import Wanted
 EXPLAIN = "explanation"
 CHANNEL = "model"
 _TRIES = 3  # calls to a model cost money; a person can ask again
-_LONGEST_TEXT = 200_000  # maximum characters of an answer that are read
+_MAX_TEXT_LENGTH = 200_000  # maximum characters of an answer that are read
 
 
 def ask_model(settings: Settings, brief: Brief, lang: Language) -> Explanation:
@@ -107,4 +107,4 @@ def _said(answer: dict[str, Any]) -> str:
         text = None
     if not isinstance(text, str) or not text.strip():
         raise Undelivered("the model's response has no text")
-    return text[:_LONGEST_TEXT]
+    return text[:_MAX_TEXT_LENGTH]

@@ -28,7 +28,7 @@ LOOKED_AT = 10  # newest logs per fingerprint
 _BYTES = 64 << 20  # maximum bytes of these logs; the first one may be larger
 _AWAY = 10.0  # seconds before the next try if the database is unavailable
 _PAUSES = (10.0, 20.0, 40.0, 80.0)  # the same, if logs cannot be read
-_PATIENCE = 5.0  # seconds that a running triage may take after the service begins to stop
+_TIMEOUT = 5.0  # seconds that a running triage may take after the service begins to stop
 _TOLD = 60.0  # seconds between two progress messages
 
 
@@ -49,7 +49,7 @@ class FingerprintUpgrade:
         """Stops soon. Finished fingerprints stay checked."""
         self._stopping.set()
         if self._thread.is_alive():
-            self._thread.join(_PATIENCE)
+            self._thread.join(_TIMEOUT)
             if self._thread.is_alive():
                 self._service.triager.interrupt()
             self._thread.join()

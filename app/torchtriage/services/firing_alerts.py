@@ -15,7 +15,7 @@ from torchtriage.services.service import Service
 from torchtriage.storage import alerts
 
 log = logging.getLogger(__name__)
-_MOST = 200  # maximum groups per Alertmanager, latest seen first
+_MAX_COUNT = 200  # maximum groups per Alertmanager, latest seen first
 
 
 def send_firing_again(service: Service, now: datetime | None = None) -> None:
@@ -34,7 +34,7 @@ def send_firing_again(service: Service, now: datetime | None = None) -> None:
 def _firing(service: Service, channel: str, since: datetime) -> list[tuple[Notice, Thread]]:
     found = []
     with service.database.reading() as session:
-        for group, thread in alerts.firing(session, channel, since, _MOST):
+        for group, thread in alerts.firing(session, channel, since, _MAX_COUNT):
             with suppress(NotFound):  # the incident was deleted meanwhile
                 about = thread.incident or alerts.latest(session, group) or ""
                 notice = read_notice(session, service, NoticeKind.REPEAT, about, {})

@@ -11,11 +11,11 @@ from torchtriage.domain.entry import Language
 from torchtriage.domain.incident import Incident, StoredFile
 from torchtriage.errors import NotTriaged
 from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
-from torchtriage.reading.reread_lines import LONGEST, TAIL, SeenAgain, Wanted, joined, tail_lines
+from torchtriage.reading.reread_lines import MAX_LENGTH, TAIL, SeenAgain, Wanted, joined, tail_lines
 from torchtriage.services.service import Service
 
 _TAIL_LINES = 1000
-_MOST_TAILS = 16  # maximum files of which the last lines are read
+_MAX_TAILS = 16  # maximum files of which the last lines are read
 
 
 def incident_brief(service: Service, incident: Incident, lang: Language = "en", tokens: int = TOKENS) -> Brief:
@@ -35,8 +35,8 @@ def _look(service: Service, incident: Incident, wanted: Wanted) -> SeenAgain:
         origin = origins.of(file.name, len(files) > 1)
         for span in joined(span for span in wanted.spans if span.file == origin.file):
             for line in service.blobs.lines(file.sha256, span.first, span.last - span.first + 1):
-                seen.lines[origin.file, line.line] = line.text[:LONGEST]
-        if wanted.tail_of(origin) and len(seen.tails) < _MOST_TAILS:
+                seen.lines[origin.file, line.line] = line.text[:MAX_LENGTH]
+        if wanted.tail_of(origin) and len(seen.tails) < _MAX_TAILS:
             _read_tail(service, file, origin, seen)
     return seen
 

@@ -16,7 +16,7 @@ from torchtriage.settings.links import LinkTemplate, LinkTemplates, fill
 _PAGE = "_run_url"  # the names of facts that are URLs of the run in trackers end like this
 _BEFORE, _AFTER = timedelta(minutes=5), timedelta(minutes=5)  # added around the run's time
 _UNKNOWN = timedelta(hours=6)  # duration of a run whose start is unknown
-_MOST = 3  # maximum number of links to trackers
+_MAX_COUNT = 3  # maximum number of links to trackers
 # The values come from the log. None of their characters may end a string in a query or in a URL.
 _HARMLESS = lazy_regex(r"[A-Za-z0-9_.:@/+, -]{1,200}")
 _WEB = lazy_regex(r"https?://[^\s\"'<>\\]{3,500}")
@@ -43,7 +43,7 @@ def links_of(templates: LinkTemplates, incident: Incident, lang: Language) -> tu
         if template.needs <= values.keys()
     ]
     pages = dict.fromkeys(str(fact.value) for fact in facts if fact.name.endswith(_PAGE))
-    return (*found, *(Link(page) for page in list(pages)[:_MOST] if _WEB.fullmatch(page)))
+    return (*found, *(Link(page) for page in list(pages)[:_MAX_COUNT] if _WEB.fullmatch(page)))
 
 
 def _values(templates: LinkTemplates, incident: Incident) -> dict[str, str]:

@@ -18,8 +18,8 @@ from torchtriage.services.user_text import cleaned
 from torchtriage.storage import audit_log, feedback, incident_summaries, incidents
 from torchtriage.storage.pagination import Page
 
-_AT_ONCE = 200  # incidents per transaction
-MOST = 200  # maximum incidents per call
+_BATCH_SIZE = 200  # incidents per transaction
+MAX_INCIDENTS = 200  # maximum incidents per call
 
 log = logging.getLogger(__name__)
 
@@ -106,9 +106,9 @@ def forget_incident(service: Service, incident_id: str, by: str) -> None:
 
 
 def read_incidents(service: Service, incident_ids: Sequence[str]) -> list[Incident]:
-    """Returns those of the incidents that exist, at most MOST."""
+    """Returns those of the incidents that exist, at most MAX_INCIDENTS."""
     with service.database.reading() as session:
-        return incidents.many(session, list(incident_ids[:MOST]))
+        return incidents.many(session, list(incident_ids[:MAX_INCIDENTS]))
 
 
 def read_summaries(service: Service, incident_ids: Sequence[str]) -> list[IncidentSummary]:
@@ -120,7 +120,7 @@ def read_summaries(service: Service, incident_ids: Sequence[str]) -> list[Incide
 def forget_incidents(service: Service, incident_ids: Sequence[str], by: str) -> int:
     """Deletes incidents and returns how many. Those that somebody else deleted meanwhile do not count."""
     done = 0
-    for incident_id in incident_ids[:MOST]:
+    for incident_id in incident_ids[:MAX_INCIDENTS]:
         try:
             forget_incident(service, incident_id, by)
         except NotFound:
@@ -142,13 +142,13 @@ def every_incident(service: Service, wanted: IncidentFilter) -> Iterator[Inciden
 
     Raises StorageUnavailable, also later during iteration.
     """
-    first = list_incidents(service, wanted, _AT_ONCE)
+    first = list_incidents(service, wanted, _BATCH_SIZE)
     return chain(first.items, _following(service, wanted, first.next))
 
 
 def _following(service: Service, wanted: IncidentFilter, cursor: str | None) -> Iterator[Incident]:
     while cursor is not None:
-        page = list_incidents(service, wanted, _AT_ONCE, cursor)
+        page = list_incidents(service, wanted, _BATCH_SIZE, cursor)
         yield from page.items
         cursor = page.next
 

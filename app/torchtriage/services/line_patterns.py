@@ -8,9 +8,9 @@ import re2
 
 from torchtriage.errors import BadInput
 
-_MOST_MEMORY = 1 << 20  # maximum bytes of a compiled expression
+_MAX_MEMORY = 1 << 20  # maximum bytes of a compiled expression
 _FLAGS = "(?im)"  # ignore case; ^ and $ match at line ends
-_MOST_MARKS = 200  # maximum matches marked per line
+_MAX_MARKS = 200  # maximum matches marked per line
 
 
 def line_pattern(words: str, regex: bool) -> re2._Regexp:
@@ -29,7 +29,7 @@ def spans(text: str, words: str, regex: bool) -> list[tuple[int, int]]:
     for hit in pattern.finditer(text):
         if hit.end() > hit.start():
             found.append((hit.start(), hit.end()))
-        if len(found) >= _MOST_MARKS:
+        if len(found) >= _MAX_MARKS:
             break
     return found
 
@@ -46,7 +46,7 @@ def _of_text(expression: str) -> re2._Regexp:
 
 def _made(expression: str | bytes) -> re2._Regexp:
     options = re2.Options()
-    options.log_errors, options.max_mem = False, _MOST_MEMORY
+    options.log_errors, options.max_mem = False, _MAX_MEMORY
     try:
         return re2.compile(expression, options)
     except re2.error as error:

@@ -19,8 +19,8 @@ from torchtriage.services.service import Service
 
 SECONDS = 0.5  # time limit of a call; the caller continues from where it ended
 _SAMPLE = 200  # first lines of a file, from which its labels are learned
-_LONGEST = 16 << 10  # maximum bytes of a line that are shown
-_LONGEST_HIT = 300  # the same in a list of hits
+_MAX_LENGTH = 16 << 10  # maximum bytes of a line that are shown
+_MAX_HIT_LENGTH = 300  # the same in a list of hits
 _PREFIX = 400  # characters of a line that can contain its rank
 _NEAR = 1 << 16  # bytes of the first part of a backward search
 _BARE = frozenset({"short", "local", "number", "pals", "bracket"})  # labels with a number that may not be a rank
@@ -152,8 +152,8 @@ def find_all(service: Service, incident: Incident, file: StoredFile, sought: Lin
             if fits(raw):
                 count += 1
                 if len(lines) < most:
-                    shown = raw[:_LONGEST_HIT].decode("utf-8", "replace").removesuffix("\r")
-                    lines.append(StoredLine(number, shown, len(raw) > _LONGEST_HIT))
+                    shown = raw[:_MAX_HIT_LENGTH].decode("utf-8", "replace").removesuffix("\r")
+                    lines.append(StoredLine(number, shown, len(raw) > _MAX_HIT_LENGTH))
             if time.monotonic() > until:
                 return Hits(tuple(lines), count, number, number >= file.lines)
         looked = first + text.count(b"\n")
@@ -185,8 +185,8 @@ def stream(
             if len(lines) >= count or weight <= 0 or time.monotonic() > until:
                 return Stream(tuple(lines), number)
             if fits(raw):
-                line = raw[:_LONGEST].decode("utf-8", "replace").removesuffix("\r")
-                lines.append(StoredLine(number, line, len(raw) > _LONGEST))
+                line = raw[:_MAX_LENGTH].decode("utf-8", "replace").removesuffix("\r")
+                lines.append(StoredLine(number, line, len(raw) > _MAX_LENGTH))
                 weight -= len(line)
         after = first - 1 if back else first + text.count(b"\n") + 1
         if time.monotonic() > until and 1 <= after <= file.lines:
@@ -202,7 +202,7 @@ def _fits(service: Service, incident: Incident, file: StoredFile, sought: LineQu
     if sought.rank is None:
         return lambda raw: True
     known = writers(service, incident, file)
-    return lambda raw: known.rank(raw[:_LONGEST].decode("utf-8", "replace")) == sought.rank
+    return lambda raw: known.rank(raw[:_MAX_LENGTH].decode("utf-8", "replace")) == sought.rank
 
 
 def _wanted(

@@ -29,7 +29,7 @@ _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "E
 _CLOCKS = 60  # seconds that the provider's clock may differ from ours
 _TIMEOUT = 10.0  # seconds
 _KEPT = 3600.0  # seconds for which the provider's metadata is cached
-_LONGEST_NAME = 200
+_MAX_NAME_LENGTH = 200
 
 
 class Provider:
@@ -145,6 +145,6 @@ def _name(claims: dict[str, Any]) -> str:
     """Returns the name for the audit log: a verified email, or else the name that the user chose together with the
     provider's fixed id."""
     if claims.get("email") and claims.get("email_verified") is True:
-        return str(claims["email"])[:_LONGEST_NAME]
+        return str(claims["email"])[:_MAX_NAME_LENGTH]
     called = claims.get("preferred_username") or claims.get("email")
-    return (f"{called} ({claims['sub']})" if called else str(claims["sub"]))[:_LONGEST_NAME]
+    return (f"{called} ({claims['sub']})" if called else str(claims["sub"]))[:_MAX_NAME_LENGTH]

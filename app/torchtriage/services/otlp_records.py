@@ -15,8 +15,8 @@ from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.lazy_regex import lazy_regex
 
 ATTRIBUTES = "otlp-attributes"  # the vocabulary list with the names of attributes
-_LONGEST_NAME, _LONGEST_STREAM = 200, 300  # characters
-_MOST_STREAMS = 4096  # streams per job and request
+_MAX_NAME_LENGTH, _MAX_STREAM_LENGTH = 200, 300  # characters
+_MAX_STREAMS = 4096  # streams per job and request
 _SECOND = 10**9  # nanoseconds
 _HOST = lazy_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
 _RANK = ("[rank", "[default")  # a line with such a prefix shows its rank itself
@@ -88,7 +88,7 @@ def sort_records(resources: Iterable[ResourceLogs], vocabulary: Vocabulary) -> S
             log = jobs.setdefault(origin.key, _JobLog(origin.job))
             if origin.ended:
                 log.job, log.ended = origin.job, True
-            name = origin.stream if origin.stream in log.streams or len(log.streams) < _MOST_STREAMS else "others"
+            name = origin.stream if origin.stream in log.streams or len(log.streams) < _MAX_STREAMS else "others"
             stream = log.streams.setdefault(name, _Stream(record.time))
             stream.lines += names.lines(record, origin)
     pieces = (JobPiece(key, log.job, tuple(map(_piece, log.streams.items())), log.ended) for key, log in jobs.items())
@@ -107,7 +107,7 @@ class _Names:
         job_id, name = self._first(attributes, "job id"), self._first(attributes, "job name")
         service = self._first(attributes, "service")
         if service and service.startswith(self._groups["unnamed"]):
-            service = attributes.get(self._groups["service"][-1], "")[:_LONGEST_NAME] or None
+            service = attributes.get(self._groups["service"][-1], "")[:_MAX_NAME_LENGTH] or None
         name = name or (None if job_id else service)
         if not (job_id or name):
             return None
@@ -156,12 +156,12 @@ class _Names:
             parts = [f"rank{rank}.log"]
         named = "/".join([*([host.replace("/", "_")] if host else []), *parts]) or "log"
         clean = "".join(char if char.isprintable() else "_" for char in named)
-        return (clean if parts or not host else f"{clean}.log")[-_LONGEST_STREAM:]
+        return (clean if parts or not host else f"{clean}.log")[-_MAX_STREAM_LENGTH:]
 
     def _first(self, attributes: dict[str, str], group: str) -> str | None:
         for name in self._groups[group]:
             if value := attributes.get(name, "").strip():
-                return "".join(char for char in value[:_LONGEST_NAME] if char.isprintable()) or None
+                return "".join(char for char in value[:_MAX_NAME_LENGTH] if char.isprintable()) or None
         return None
 
 

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 LEASE = 30  # seconds; if a process ends while it sends an item, another may take the item after this time
 NO_LANE = (TAKE, ANSWER, REPLY, EXPLAIN)
 _SOONEST, _LATEST = 2.0, 3600.0  # seconds before the second try; maximum seconds between later ones
-_PATIENCE = timedelta(days=3)
+_TIMEOUT = timedelta(days=3)
 _AGAIN = 2.0  # seconds before the next try to store the result of sending
 _PAUSE = 60.0  # maximum seconds for which an unreachable channel gets no messages
 _REQUESTS_KEPT = timedelta(days=2)  # Slack stops retrying after an hour
@@ -174,7 +174,7 @@ def _not_sent(service: Service, item: OutboxItem, problem: Undelivered) -> None:
     """Postpones an item, or gives it up."""
     now = datetime.now(UTC)
     wait = problem.wait if problem.wait is not None else _backoff(item.tries)
-    over = not problem.passing or now + timedelta(seconds=wait) > item.put_at + _PATIENCE
+    over = not problem.passing or now + timedelta(seconds=wait) > item.put_at + _TIMEOUT
     with service.database.transaction() as session:
         if over:
             outbox.end(session, item, SendState.FAILED, now, problem.message)

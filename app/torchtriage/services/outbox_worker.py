@@ -20,7 +20,7 @@ from torchtriage.services.service import Service
 
 log = logging.getLogger(__name__)
 _SILENT = 60  # seconds without a heartbeat
-_AT_ONCE = 4  # items of one kind that are handled at the same time, for kinds without a channel
+_CONCURRENCY = 4  # items of one kind that are handled at the same time, for kinds without a channel
 _KEEP = timedelta(seconds=LEASE / 3)
 _ENDING = 0.1  # seconds between two checks whether all is sent
 _AWAY = 10.0  # seconds before the next check after a failed one
@@ -35,7 +35,7 @@ class OutboxWorker:
         self._in_hand: dict[Future[None], OutboxItem] = {}
         self._kept_at = datetime.now(UTC)
         # The rest is for channels that were removed from the settings.
-        most = len(service.channels.senders) + (len(NO_LANE) + 1) * _AT_ONCE
+        most = len(service.channels.senders) + (len(NO_LANE) + 1) * _CONCURRENCY
         self._pool = ThreadPoolExecutor(most, thread_name_prefix="outbox")
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=OUTBOX)
@@ -74,7 +74,7 @@ class OutboxWorker:
             now = datetime.now(UTC)
             self._keep(now)
             kinds = Counter(item.kind for item in self._in_hand.values())
-            item = claim(self._service, now, [kind for kind in NO_LANE if kinds[kind] >= _AT_ONCE])
+            item = claim(self._service, now, [kind for kind in NO_LANE if kinds[kind] >= _CONCURRENCY])
         except TriageError as error:
             log.warning("cannot read the outbox now: %s", error.message)
         except Exception:  # without this loop, nobody is notified any more

@@ -16,7 +16,7 @@ from torchtriage.services.service import Service
 from torchtriage.storage import incidents
 
 log = logging.getLogger(__name__)
-_AT_ONCE = 100  # incidents per read
+_BATCH_SIZE = 100  # incidents per read
 _APART = timedelta(hours=1)  # maximum change of the clock: more than any system corrects by itself while a service runs
 _LATE = timedelta(days=1)  # incidents due for longer than this should have been deleted in earlier rounds
 _SHARE = 0.25  # share of all incidents; if more than this are late, none is deleted without confirmation
@@ -85,13 +85,13 @@ def forget(service: Service, found: Due) -> int:
     forgotten = 0
     while True:
         with service.database.reading() as session:
-            old = incidents.received_before(session, found.before, _AT_ONCE)
+            old = incidents.received_before(session, found.before, _BATCH_SIZE)
         for incident_id in old:
             with suppress(NotFound):  # another process has deleted it
                 forget_incident(service, incident_id, "retention")
                 forgotten += 1
             service.heartbeats.beat(UPKEEP)  # deleting can take long
-        if len(old) < _AT_ONCE:
+        if len(old) < _BATCH_SIZE:
             log.info("%d incidents older than %d days were deleted", forgotten, service.settings.retention_days)
             return forgotten
 

@@ -26,7 +26,7 @@ from torchtriage.storage.pagination import number_of
 from torchtriage.storage.retriage_reads import TriagedIncident
 
 log = logging.getLogger(__name__)
-_AT_ONCE = 200  # incidents per read
+_BATCH_SIZE = 200  # incidents per read
 _TOGETHER, _BYTES = 20, 4 << 20  # maximum incidents, and maximum bytes, that a process gets at a time
 _AHEAD = 4  # queued parts per process, so that no process waits for the database
 
@@ -166,9 +166,9 @@ class Retriage:
     def _after(self, last: int) -> list[TriagedIncident]:
         with self._service.database.reading() as session:
             if not self._chosen:
-                return retriage_reads.of_other_knowledge(session, self._knowledge, last, _AT_ONCE)
+                return retriage_reads.of_other_knowledge(session, self._knowledge, last, _BATCH_SIZE)
             left = [number for number in self._chosen if number > last]
-            return retriage_reads.some(session, left[:_AT_ONCE]) if left else []
+            return retriage_reads.some(session, left[:_BATCH_SIZE]) if left else []
 
 
 def parts_of(wanted: Iterator[TriagedIncident]) -> Iterator[_Part]:

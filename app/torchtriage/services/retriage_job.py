@@ -23,8 +23,8 @@ from torchtriage.storage import retriage_job, retriage_reads
 from torchtriage.storage.database import StorageUnavailable
 from torchtriage.storage.retriage_job import Noted
 
-MOST_SHOWN = 200  # maximum differences that are listed one by one
-_PATIENCE = 5.0  # seconds that the current work may take after the service begins to stop
+MAX_SHOWN = 200  # maximum differences that are listed one by one
+_TIMEOUT = 5.0  # seconds that the current work may take after the service begins to stop
 _NOTED = 2.0  # seconds between two writes of the progress
 _GONE = timedelta(seconds=30)  # after this time without a write, the process counts as dead
 
@@ -128,7 +128,7 @@ class RetriageJobs:
         """Ends the retriage of this server after the current incident, or during one that takes long."""
         if self._doing is not None:
             self._doing.retriage.stop()
-            self._doing.thread.join(_PATIENCE)
+            self._doing.thread.join(_TIMEOUT)
             if self._doing.thread.is_alive():
                 self._service.triager.interrupt()
             self.wait()
@@ -174,7 +174,7 @@ class _Doing:
         last = self._broken("it was interrupted; see the service's log")
         try:
             for difference in self.retriage.preview() if self._looking else self.retriage.change(self._begun.by):
-                if len(self._shown) < MOST_SHOWN:
+                if len(self._shown) < MAX_SHOWN:
                     self._shown.append(difference)
             last = self._broken("the service was stopped") if self.retriage.stopped else self._done()
         except TriageError as error:

@@ -15,7 +15,7 @@ from torchtriage.services.incidents import read_incident
 from torchtriage.services.service import Service
 from torchtriage.storage import run_summaries
 
-MOST_CHANGES = 3  # maximum changes shown
+MAX_CHANGES = 3  # maximum changes shown
 
 
 def keep_good_run(service: Service, job_name: str, cluster: str | None, job_id: str | None, told: RunSummary) -> None:
@@ -60,7 +60,7 @@ def since_good(service: Service, incident: Incident) -> SinceGood | None:
     else:
         return None
     now = KnownRun(job_words(incident.job), incident.verdict, own)
-    changes = changed_since_good(good, now, service.knowledge.vocabulary, MOST_CHANGES)
+    changes = changed_since_good(good, now, service.knowledge.vocabulary, MAX_CHANGES)
     return SinceGood(at, stored.id if stored else None, changes) if changes else None
 
 

@@ -11,7 +11,7 @@ from torchtriage.services.service import Service
 from torchtriage.services.user_text import cleaned
 from torchtriage.storage import audit_log, saved_views
 
-LONGEST_NAME, LONGEST_QUERY = 80, 4000  # characters
+MAX_NAME_LENGTH, MAX_QUERY_LENGTH = 80, 4000  # characters
 
 
 def list_views(service: Service) -> list[View]:
@@ -23,8 +23,8 @@ def list_views(service: Service) -> list[View]:
 def save_view(service: Service, name: str, query: str, by: str) -> View:
     """Stores a view; it replaces one with the same name. Raises BadInput if the name is missing or too long."""
     name, query = " ".join(cleaned(name).split()), cleaned(query)
-    if not name or len(name) > LONGEST_NAME or len(query) > LONGEST_QUERY:
-        raise BadInput(f"a view name has 1 to {LONGEST_NAME} characters")
+    if not name or len(name) > MAX_NAME_LENGTH or len(query) > MAX_QUERY_LENGTH:
+        raise BadInput(f"a view name has 1 to {MAX_NAME_LENGTH} characters")
     now = datetime.now(UTC)
     with service.database.transaction() as session:
         before = saved_views.called(session, name)

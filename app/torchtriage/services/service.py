@@ -39,7 +39,7 @@ from torchtriage.storage.triage_claims import Claimed
 from torchtriage.storage.verdicts import NewVerdict
 
 log = logging.getLogger(__name__)
-_PATIENCE = 10  # seconds that running triages may take after the service begins to stop
+_TIMEOUT = 10  # seconds that running triages may take after the service begins to stop
 _GATHERING = 0.1  # seconds that a verdict waits for other running triages, to be stored in one transaction with theirs
 _CLAIMING = 0.02  # seconds that a new triage waits for others that begin, to be claimed in one transaction with them
 _SILENT = 30  # maximum seconds without a heartbeat of the queue
@@ -156,7 +156,7 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
 
 def close_service(service: Service) -> None:
     """Closes all parts. A triage that does not end soon is given back, for another process or the next start."""
-    patience = threading.Timer(_PATIENCE, service.triager.interrupt)
+    patience = threading.Timer(_TIMEOUT, service.triager.interrupt)
     patience.start()
     service.upload_commits.close()
     service.queue.stop()

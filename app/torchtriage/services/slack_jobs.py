@@ -33,7 +33,7 @@ from torchtriage.storage.outbox import Wanted
 TAKE, ANSWER, REPLY = "slack log", "slack answer", "slack reply"
 CHANNEL = "slack"  # of the outbox items; not a channel of the settings, so these items block none
 _SECONDS = 240  # time limit for all files of a message
-_LARGEST = 1 << 30  # bytes; Slack does not accept larger files
+_MAX_BYTES = 1 << 30  # bytes; Slack does not accept larger files
 _LOGS = lazy_regex(r"\.(log|out|err|txt|gz|zst|tgz|tar|zip|jsonl?|csv|\d+)$", re.IGNORECASE)
 # Errors after which the bot tries another place.
 _ELSEWHERE = {"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "no_permission"}
@@ -203,7 +203,7 @@ def _uploads(service: Service, text: str, files: list[_SharedFile]) -> Iterator[
     if text.strip():
         yield Upload("log", iter([text.encode("utf-8", "replace") + b"\n"]))
     deadline = time.monotonic() + _SECONDS
-    most = min(service.settings.max_log_bytes, _LARGEST)
+    most = min(service.settings.max_log_bytes, _MAX_BYTES)
     for file in files:
         if file.bytes > most:
             raise Undelivered(f"{file.name} is larger than the limit of {most} bytes")

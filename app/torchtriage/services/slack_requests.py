@@ -30,7 +30,7 @@ from torchtriage.storage.outbox import Wanted
 SHORTCUT = "triage_this"  # the message shortcut's id
 MUTED_FOR = timedelta(days=7)
 _FORM_SECONDS = 2.5  # Slack's trigger id for a form expires after three seconds
-_LONGEST = 200_000  # characters of a message
+_MAX_LENGTH = 200_000  # characters of a message
 
 Answer = dict[str, Any] | None
 
@@ -149,7 +149,7 @@ def _put_message(service: Service, key: str, said: Message, given: SubmittedLog)
         _put(
             service,
             key,
-            SubmittedLog(given.user, given.channel_name, given.where, log, files[: slack_modal.MOST_FILES]),
+            SubmittedLog(given.user, given.channel_name, given.where, log, files[: slack_modal.MAX_FILES]),
         )
         return
     with service.database.transaction() as session:
@@ -161,7 +161,7 @@ def _put_message(service: Service, key: str, said: Message, given: SubmittedLog)
 def _put(service: Service, key: str, given: SubmittedLog) -> None:
     """Queues the log and records the request in one transaction, so that it is handled exactly once."""
     now = datetime.now(UTC)
-    text = given.text[:_LONGEST].encode("utf-8", "replace")
+    text = given.text[:_MAX_LENGTH].encode("utf-8", "replace")
     clean = b"".join(without_spelled_secrets(redacted([text]))).decode("utf-8", "replace")
     detail = fields_form(replace(given, text=clean.replace("\0", "")))
     with service.database.transaction() as session:

@@ -16,9 +16,9 @@ from torchtriage.storage import audit_log, tokens
 from torchtriage.storage.database import Database
 from torchtriage.storage.pagination import Page
 
-LONGEST_NAME = 100  # characters
-MOST_SESSIONS = 50  # per token, or per person who logs in with a provider
-_AT_ONCE = 200  # changes per read
+MAX_NAME_LENGTH = 100  # characters
+MAX_SESSIONS = 50  # per token, or per person who logs in with a provider
+_BATCH_SIZE = 200  # changes per read
 _PREFIX = "tt_"  # lets secret scanners, and our own redaction, recognize a leaked token
 
 
@@ -27,8 +27,8 @@ def create(
 ) -> tuple[str, Token]:
     """Returns (secret, token). Raises BadInput if the name is empty or too long, and StorageUnavailable."""
     now, name = datetime.now(UTC), " ".join(cleaned(name).split())
-    if not name or len(name) > LONGEST_NAME:
-        raise BadInput(f"a token name has 1 to {LONGEST_NAME} characters")
+    if not name or len(name) > MAX_NAME_LENGTH:
+        raise BadInput(f"a token name has 1 to {MAX_NAME_LENGTH} characters")
     token = Token("", name, frozenset(scopes), now, now + lifetime if lifetime else None)
     return _make(database, token, by, "create")
 
@@ -100,7 +100,7 @@ def every_change(database: Database, subject: str | None = None, by: str | None 
     """Yields all changes of the same selection. Raises StorageUnavailable."""
     cursor: str | None = None
     while True:
-        page = changes(database, subject, _AT_ONCE, cursor, by)
+        page = changes(database, subject, _BATCH_SIZE, cursor, by)
         yield from page.items
         cursor = page.next
         if cursor is None:
@@ -113,7 +113,7 @@ def _make(database: Database, token: Token, by: str, action: str) -> tuple[str, 
         made = tokens.add(session, _digest(secret), token)
         audit_log.add(session, Change(made.created_at, by, action, f"token {made.id}", {"after": _told(made)}))
         tokens.sweep(session, made.created_at)
-        for ended in tokens.end_oldest(session, made, MOST_SESSIONS) if made.session else ():
+        for ended in tokens.end_oldest(session, made, MAX_SESSIONS) if made.session else ():
             audit_log.add(session, Change(made.created_at, by, "revoke", f"token {ended.id}", {"before": _told(ended)}))
     return secret, made
 

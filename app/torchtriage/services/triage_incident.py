@@ -29,7 +29,7 @@ from torchtriage.storage.verdicts import NewVerdict
 log = logging.getLogger(__name__)
 # A job, an array task, or a component of a heterogeneous job.
 _SLURM_ID = lazy_regex(r"[0-9]+(?:_[0-9]+)?(?:\+[0-9]+)?")
-_LONGEST_WAIT = 1.0  # seconds; this log is already durable, the ones being uploaded are not
+_MAX_WAIT = 1.0  # seconds; this log is already durable, the ones being uploaded are not
 _PAUSES = (0.1, 0.5, 1.0, 2.0)  # seconds between tries to store a result
 _LOST = "the triage process died {} times while it read this log; the log may be the cause"
 
@@ -40,13 +40,13 @@ def triage_incident(service: Service, incident_id: str) -> None:
 
     Raises StorageUnavailable and Interrupted if it must be tried again later.
     """
-    service.uploads.wait_until_few(_LONGEST_WAIT)
+    service.uploads.wait_until_few(_MAX_WAIT)
     with service.claim_commits.coming():
         claimed = service.claim_commits.put(incident_id, partial(_claim, service)).result()
     if claimed is None:
         return
-    if claimed.tries > triage_claims.MOST_TRIES:
-        _fail(service, incident_id, _LOST.format(triage_claims.MOST_TRIES))
+    if claimed.tries > triage_claims.MAX_TRIES:
+        _fail(service, incident_id, _LOST.format(triage_claims.MAX_TRIES))
         return
     with service.verdict_commits.coming():
         _triage(service, incident_id, claimed)

@@ -13,7 +13,7 @@ from torchtriage.domain.incident import Incident
 from torchtriage.storage.blob_writer import BlobWriter
 from torchtriage.storage.new_incidents import Received
 
-_FEW = 2  # up to this many uploads, triage does not wait
+_MAX_IGNORED_UPLOADS = 2  # up to this many uploads, triage does not wait
 # Seconds over which the number of uploads is averaged. While many arrive, it is zero just after each group commit.
 _MEAN = 0.05
 _PAUSE = 0.015  # seconds between two checks
@@ -60,7 +60,7 @@ class UploadCounter:
     def wait_until_few(self, seconds: float) -> None:
         """Returns when few uploads are running, or after `seconds`."""
         deadline = time.monotonic() + seconds
-        while self._change(0) > _FEW and (left := deadline - time.monotonic()) > 0:
+        while self._change(0) > _MAX_IGNORED_UPLOADS and (left := deadline - time.monotonic()) > 0:
             time.sleep(min(_PAUSE, left))
 
     def _change(self, by: int) -> float:

@@ -18,8 +18,8 @@ from torchtriage.storage import zstd_frames
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_LONGEST_LINE = 16 << 10  # bytes of a line that continues in the next frame
-_AT_ONCE = 16  # files that are handled at the same time
+_MAX_LINE_LENGTH = 16 << 10  # bytes of a line that continues in the next frame
+_MAX_OPEN_FILES = 16  # files that are handled at the same time
 _OPTIONS = {int(CompressionParameter.compression_level): 3, int(CompressionParameter.checksum_flag): 1}
 
 
@@ -84,10 +84,10 @@ class BlobWriter:
         if not self._marks and len(data) < zstd_frames.FRAME:
             return
         if self._marks:  # a line that continues or begins here also counts for the frame before
-            rest = data[: data.find(b"\n", 0, _LONGEST_LINE) + 1 or _LONGEST_LINE]
+            rest = data[: data.find(b"\n", 0, _MAX_LINE_LENGTH) + 1 or _MAX_LINE_LENGTH]
             self._marks[-1] |= features_of(self._cut + rest)
         self._marks.append(features_of(data))
-        self._cut = data[data.rfind(b"\n") + 1 :][-_LONGEST_LINE:]
+        self._cut = data[data.rfind(b"\n") + 1 :][-_MAX_LINE_LENGTH:]
 
 
 def concurrently(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
@@ -95,7 +95,7 @@ def concurrently(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
     answers many requests in the time of one. Returns the results in order."""
     if len(items) < 2:
         return [work(item) for item in items]
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="files") as pool:
+    with ThreadPoolExecutor(_MAX_OPEN_FILES, thread_name_prefix="files") as pool:
         return list(pool.map(work, items))
 
 

@@ -30,7 +30,7 @@ from torchtriage.storage.zstd_frames import FrameReader
 Made = TypeVar("Made")
 
 log = logging.getLogger(__name__)
-_LONGEST_LINE = 16 << 10  # maximum bytes of a line that are returned
+_MAX_LINE_LENGTH = 16 << 10  # maximum bytes of a line that are returned
 _KNOWN_INDEXES = 256
 _NAMED = lazy_regex(r"[0-9a-f]{2}/([0-9a-f]{64})\.zst")
 _PROBE = "torchtriage"  # an object that exists if we could ever write
@@ -301,8 +301,8 @@ def _segment(index: zstd_frames.Index, frame: int, piece: bytes, after: bytes) -
     of a very long line, only the beginning."""
     first = index.first_line(frame)
     if first <= index.lines and (frame == 0 or index.entries[frame].feeds):
-        end = after.find(b"\n", 0, _LONGEST_LINE)
-        rest = after[: _LONGEST_LINE if end < 0 else end]
+        end = after.find(b"\n", 0, _MAX_LINE_LENGTH)
+        rest = after[: _MAX_LINE_LENGTH if end < 0 else end]
         yield first, piece[piece.find(b"\n") + 1 if frame else 0 :] + rest
 
 
@@ -315,12 +315,12 @@ def _pieces(chunks: Iterator[bytes], skip: int) -> Iterator[tuple[bytes, bool]]:
             start = chunk.find(b"\n", start) + 1
         skip = 0
         while (end := chunk.find(b"\n", start)) >= 0:
-            yield _shown(line, chunk[start : min(end, start + _LONGEST_LINE + 1)])
+            yield _shown(line, chunk[start : min(end, start + _MAX_LINE_LENGTH + 1)])
             line, start = b"", end + 1
-        line += chunk[start : start + _LONGEST_LINE + 1 - len(line)]
+        line += chunk[start : start + _MAX_LINE_LENGTH + 1 - len(line)]
     yield _shown(line, b"")
 
 
 def _shown(begin: bytes, rest: bytes) -> tuple[bytes, bool]:
     line = begin + rest
-    return line[:_LONGEST_LINE], len(line) > _LONGEST_LINE
+    return line[:_MAX_LINE_LENGTH], len(line) > _MAX_LINE_LENGTH

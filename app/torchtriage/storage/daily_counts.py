@@ -25,7 +25,7 @@ from torchtriage.storage.tables import CountRow, HostCountRow, IncidentRow
 NONE = ""  # in a key column, if the incident has no cluster or entry
 COST = 10_000  # units of cost per GPU hour
 EVERY = True  # marks the rows that count all clusters together
-_AT_ONCE = 40  # rows per statement
+_BATCH_SIZE = 40  # rows per statement
 
 _Key = tuple[Any, ...]
 _Changes = dict[_Key, list[int]]
@@ -60,8 +60,8 @@ class _Kept:
         rows = sorted((key, sums) for key, sums in changes.items() if any(sums))
         connection = session.connection()
         mark = "?" if connection.dialect.name == "sqlite" else "%s"
-        for start in range(0, len(rows), _AT_ONCE):
-            some = rows[start : start + _AT_ONCE]
+        for start in range(0, len(rows), _BATCH_SIZE):
+            some = rows[start : start + _BATCH_SIZE]
             values = tuple(chain.from_iterable((*key, *sums) for key, sums in some))
             connection.exec_driver_sql(_adding(self, mark, len(some)), values)
         fewer = [

@@ -24,7 +24,7 @@ from torchtriage.errors import StorageUnavailable as StorageUnavailable
 from torchtriage.extras import require
 
 # Limits for an unreachable server, without which the system waits for hours. In seconds; the last one in milliseconds.
-_PATIENCE = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
+_TIMEOUT = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
              "tcp_user_timeout": 30_000}  # fmt: skip
 _BUSY = 30  # seconds to wait for another writer, in this process or another
 _SHORT = 2  # seconds that a check for writing may wait for others
@@ -175,7 +175,7 @@ def postgres_address(url: str) -> dict[str, Any]:
     parsed = make_url(url)
     _, given = parsed.get_dialect()().create_connect_args(parsed)
     several = {"target_session_attrs": "read-write"} if "," in str(given.get("host", "")) else {}
-    return {**_PATIENCE, **several, **given}
+    return {**_TIMEOUT, **several, **given}
 
 
 def lock(session: Session, *names: str, shared: bool = False) -> None:

@@ -23,12 +23,12 @@ from torchtriage.domain.incident import Incident, Job
 from torchtriage.domain.json_form import fields_form, from_json_form
 from torchtriage.storage import incidents
 from torchtriage.storage.database import insert
-from torchtriage.storage.new_incidents import LONGEST_JOB_ID
+from torchtriage.storage.new_incidents import MAX_JOB_ID_LENGTH
 from torchtriage.storage.pagination import Page, decode, encode, number_of
 from torchtriage.storage.tables import DecisionRow, IncidentRow
 
 SCORED = 10_000  # latest decisions that the score counts
-_MOST_EARLIER = 200
+_MAX_EARLIER = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def score(session: Session) -> list[Score]:
 
 
 def earlier_incidents(session: Session, incident: Incident) -> list[Incident]:
-    """Returns the earlier incidents of the same job, oldest first; at most the latest _MOST_EARLIER."""
+    """Returns the earlier incidents of the same job, oldest first; at most the latest _MAX_EARLIER."""
     job = incident.job
     if job.job_id is None:
         return []
@@ -111,7 +111,7 @@ def earlier_incidents(session: Session, incident: Incident) -> list[Incident]:
         if job.attempt is not None
         else IncidentRow.received_at < incident.received_at,
     )
-    query = query.order_by(IncidentRow.received_at.desc(), IncidentRow.number.desc()).limit(_MOST_EARLIER)
+    query = query.order_by(IncidentRow.received_at.desc(), IncidentRow.number.desc()).limit(_MAX_EARLIER)
     return incidents.many(session, [str(number) for number in reversed(session.execute(query).scalars().all())])
 
 
@@ -155,7 +155,7 @@ _UNGRADED = _RECORDS.where(
 
 
 def _key(job_id: str | None) -> str | None:
-    return job_id[:LONGEST_JOB_ID] if job_id else None
+    return job_id[:MAX_JOB_ID_LENGTH] if job_id else None
 
 
 def _records(session: Session, query: Select[DecisionRow, str]) -> list[DecisionRecord]:

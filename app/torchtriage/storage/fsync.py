@@ -11,12 +11,12 @@ from pathlib import Path
 
 from torchtriage.storage.blob_writer import concurrently
 
-_MANY = 64  # files; from this number on, syncing the whole file system is faster
+_SYNC_ALL_FROM = 64  # files; from this number on, syncing the whole file system is faster
 
 
 def sync_files(files: Sequence[Path]) -> None:
     """Syncs files of one folder. Raises OSError."""
-    whole = _syncfs() if len(files) >= _MANY else None
+    whole = _syncfs() if len(files) >= _SYNC_ALL_FROM else None
     if whole is not None:
         _opened(files[0].parent, whole)
     else:

@@ -29,7 +29,7 @@ from sqlalchemy.orm import Session
 from torchtriage.lazy_regex import lazy_regex
 
 TABLE = "incident_search"
-LONGEST = 20_000  # characters of a text that are indexed
+MAX_LENGTH = 20_000  # characters of a text that are indexed
 _search = table(TABLE, column("rowid", BigInteger), column("words", Text))
 _ADD = insert(_search)
 _REPLACE = update(_search).where(_search.c.rowid == bindparam("of")).values(words=bindparam("its_words"))
@@ -38,20 +38,20 @@ _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 _RUN = lazy_regex(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 _IS_CJK = lazy_regex(f"[{_CJK}]")
 _PARTS = lazy_regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_LONGEST_WORD = 64
+_MAX_WORD_LENGTH = 64
 
 
 def words(content: str) -> set[str]:
     """Returns the words of a text: sequences of letters and digits, the parts of camelCase, and pairs of Chinese
     characters."""
     found: set[str] = set()
-    for run in set(_runs(content[:LONGEST])):
+    for run in set(_runs(content[:MAX_LENGTH])):
         if _is_cjk(run):
             found.update(run[i : i + 2] for i in range(len(run)))
         else:
-            found.add(run.lower()[:_LONGEST_WORD])
+            found.add(run.lower()[:_MAX_WORD_LENGTH])
             parts = _PARTS.findall(run)
-            found.update(part.lower()[:_LONGEST_WORD] for part in parts if len(parts) > 1)
+            found.update(part.lower()[:_MAX_WORD_LENGTH] for part in parts if len(parts) > 1)
     return found
 
 
@@ -62,7 +62,7 @@ def asked(query: str) -> list[str]:
         if _is_cjk(run):
             found += [run[i : i + 2] for i in range(max(len(run) - 1, 1))]
         else:
-            found.append(run.lower()[:_LONGEST_WORD])
+            found.append(run.lower()[:_MAX_WORD_LENGTH])
     return list(dict.fromkeys(found))[:50]
 
 

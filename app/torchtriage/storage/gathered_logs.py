@@ -18,8 +18,8 @@ from torchtriage.storage.pagination import number_of
 from torchtriage.storage.tables import GatheredJobRow, GatheredPieceRow
 
 _HEAD = 8  # the first 1/8 of a job's limit is reserved for its first lines
-_MOST_JOBS = 10_000  # maximum jobs per query
-_AT_ONCE = 64  # pieces per query
+_MAX_JOBS = 10_000  # maximum jobs per query
+_BATCH_SIZE = 64  # pieces per query
 _UNSYNCHRONIZED = {"synchronize_session": False}
 
 
@@ -59,9 +59,9 @@ def add(session: Session, come: JobPiece, now: datetime, most: int) -> None:
 
 
 def listed(session: Session) -> list[GatheredJob]:
-    """Returns at most _MOST_JOBS jobs: ended ones first, then the one that has been silent longest."""
+    """Returns at most _MAX_JOBS jobs: ended ones first, then the one that has been silent longest."""
     row = GatheredJobRow
-    query = select(row).order_by(row.ended.desc(), row.last_at, row.number).limit(_MOST_JOBS)
+    query = select(row).order_by(row.ended.desc(), row.last_at, row.number).limit(_MAX_JOBS)
     return [_job(row) for row in session.execute(query).scalars()]
 
 
@@ -86,8 +86,8 @@ def content(session: Session, job_id: str, stream: str, newest: int) -> Iterator
     row = GatheredPieceRow
     own = (row.job_number == number_of(job_id), row.stream == stream, row.number <= newest)
     numbers = session.execute(select(row.number).where(*own).order_by(row.began, row.number)).scalars().all()
-    for start in range(0, len(numbers), _AT_ONCE):
-        wanted = numbers[start : start + _AT_ONCE]
+    for start in range(0, len(numbers), _BATCH_SIZE):
+        wanted = numbers[start : start + _BATCH_SIZE]
         read = session.execute(select(row.number, row.content).where(row.number.in_(wanted)))
         found = {number: content for number, content in read}  # noqa: C416  mypy does not accept a row as a pair
         for number in wanted:

@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 Work = Callable[[list[Item]], list[Result]]
 
-_MOST = 100  # items per transaction: a long one would block all other writers
+_MAX_COUNT = 100  # items per transaction: a long one would block all other writers
 
 
 @dataclass(slots=True, eq=False)
@@ -102,7 +102,7 @@ class GroupCommit(Generic[Item, Result]):
         with self._adding:
             if self._patience:
                 self._adding.wait_for(lambda: len(self._waiting) >= self._share * self._coming, self._patience)
-            batch, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
+            batch, self._waiting = self._waiting[:_MAX_COUNT], self._waiting[_MAX_COUNT:]
         if len(batch) == 1:
             return  # the caller handles a single item, and its error
         try:

@@ -17,7 +17,7 @@ from torchtriage.storage.pagination import Page, Place, microseconds, moment_at,
 from torchtriage.storage.stats import day_of
 from torchtriage.storage.tables import FingerprintRow, GoneGroupRow, GroupRow, IncidentRow, Moment
 
-_MOST_WORDS = 10  # maximum words of a search
+_MAX_WORDS = 10  # maximum words of a search
 _COST = 10_000  # units of cost per GPU hour; integers give an exact order
 _ORDERS: dict[GroupOrder, ColumnElement[Any]] = {
     GroupOrder.SEEN: GroupRow.last_seen.expression,
@@ -139,7 +139,7 @@ def _led_to(session: Session, group_id: str) -> int:
 def _conditions(wanted: GroupFilter) -> list[ColumnElement[bool]]:
     equal = {GroupRow.status: wanted.status, GroupRow.entry: wanted.entry, GroupRow.outcome: wanted.outcome}
     conditions: list[ColumnElement[bool]] = [known == value for known, value in equal.items() if value is not None]
-    if words := (wanted.words or "").lower().split()[:_MOST_WORDS]:
+    if words := (wanted.words or "").lower().split()[:_MAX_WORDS]:
         parts = (GroupRow.title, GroupRow.signature, GroupRow.entry, GroupRow.owner, GroupRow.note)
         text = func.lower(reduce(add, (func.coalesce(part, "") + " " for part in parts)))
         said = and_(*(text.contains(word, autoescape=True) for word in words))

@@ -17,7 +17,7 @@ from torchtriage.domain.incident import Job, State, StoredFile, StoredLog
 from torchtriage.storage import full_text_search
 from torchtriage.storage.tables import FileRow, IncidentRow
 
-LONGEST_JOB_ID = 64  # characters, because it is part of an index
+MAX_JOB_ID_LENGTH = 64  # characters, because it is part of an index
 _INCIDENTS = cast(Table, IncidentRow.__table__)
 _ADD = {
     dialect: insert(_INCIDENTS)
@@ -82,7 +82,7 @@ def incident_row(received: Received) -> dict[str, Any]:
         "state": State.RECEIVED,
         "tries": 0,
         "job": job.to_json(),
-        "job_id": job.job_id[:LONGEST_JOB_ID] if job.job_id else None,
+        "job_id": job.job_id[:MAX_JOB_ID_LENGTH] if job.job_id else None,
         "attempt": job.attempt,
         "cluster": job.cluster,
         "user": job.user,

@@ -14,14 +14,14 @@ from sqlalchemy.orm import Session
 from torchtriage.domain.incident import Job, NodeReport, StoredFile, StoredLog
 from torchtriage.storage import full_text_search, new_incidents
 from torchtriage.storage.database import lock
-from torchtriage.storage.new_incidents import LONGEST_JOB_ID, Received, file_rows, incident_row, job_text
+from torchtriage.storage.new_incidents import MAX_JOB_ID_LENGTH, Received, file_rows, incident_row, job_text
 from torchtriage.storage.tables import FileRow, IncidentRow
 
 _NEWEST = 20  # incidents of a job that are checked
 # Nodes of one run run at the same time. This is how much later than the end of one node another may have started. It is
 # longer if attempts are numbered; otherwise a later start is the next attempt.
 _APART, _APART_NUMBERED = timedelta(seconds=5), timedelta(minutes=10)
-_LONGEST_LABEL = 500
+_MAX_LABEL_LENGTH = 500
 _FILES = cast(Table, FileRow.__table__)
 
 
@@ -58,7 +58,7 @@ def _same_job(session: Session, job: Job, since: datetime) -> Sequence[Any]:
     """Locks and returns the incidents of runs on several nodes that may be of this job, newest first."""
     row = IncidentRow
     columns = row.number, row.job, row.log_sha256
-    same = [row.job_id == (job.job_id or "")[:LONGEST_JOB_ID], row.attempt.is_not_distinct_from(job.attempt)]
+    same = [row.job_id == (job.job_id or "")[:MAX_JOB_ID_LENGTH], row.attempt.is_not_distinct_from(job.attempt)]
     same += [row.cluster.is_not_distinct_from(job.cluster), row.received_at >= since]
     query = select(*columns).where(*same).order_by(row.number.desc()).limit(_NEWEST).with_for_update()
     return [one for one in session.execute(query) if _is_same_job(Job(**one.job), job)]
@@ -142,7 +142,7 @@ def _joined(known: Job, job: Job, reports: dict[str, NodeReport], is_new: bool) 
     for name, value in job.labels.items():
         values = labels.get(name, "").split(",") if name in labels else []
         if value not in values:
-            labels[name] = ",".join([*values, value])[:_LONGEST_LABEL]
+            labels[name] = ",".join([*values, value])[:_MAX_LABEL_LENGTH]
     has_ended = any(report.provisional is False for report in reports.values())
     is_open = all(report.provisional for report in reports.values())
     told = {name: value for name, value in ((name, getattr(job, name)) for name in _FILLED) if value is not None}

@@ -23,8 +23,8 @@ from torchtriage.storage.pagination import Page, number_of, piece, place
 from torchtriage.storage.tables import IncidentRow, LaneRow, OutboxRow
 
 _UNSYNCHRONIZED = {"synchronize_session": False}
-_LONGEST_PROBLEM = 500
-LONGEST_HOLD = timedelta(minutes=5)  # maximum pause of a channel; a longer one was set before the clock was set back
+_MAX_PROBLEM_LENGTH = 500
+MAX_HOLD = timedelta(minutes=5)  # maximum pause of a channel; a longer one was set before the clock was set back
 # Maximum difference between the clocks of two machines; a later put_at was set by a wrong clock.
 _SKEW = timedelta(minutes=5)
 
@@ -142,8 +142,8 @@ def renew(session: Session, item: OutboxItem, now: datetime, seconds: float, lan
 
 
 def pause_channel(session: Session, channel: str, now: datetime, seconds: float) -> None:
-    """Sends nothing to a channel for `seconds`, at most LONGEST_HOLD."""
-    until = now + min(timedelta(seconds=seconds), LONGEST_HOLD)
+    """Sends nothing to a channel for `seconds`, at most MAX_HOLD."""
+    until = now + min(timedelta(seconds=seconds), MAX_HOLD)
     putting = insert(session, LaneRow).values(channel=channel, free_at=until)
     session.execute(putting.on_conflict_do_update(index_elements=["channel"], set_={"free_at": until}))
 
@@ -207,7 +207,7 @@ def forget_ended(session: Session, before: datetime) -> int:
 
 
 def _due(now: datetime) -> list[ColumnElement[bool]]:
-    held = LaneRow.free_at.between(now, now + LONGEST_HOLD)
+    held = LaneRow.free_at.between(now, now + MAX_HOLD)
     busy = exists().where(LaneRow.channel == OutboxRow.channel, held)
     due = or_(OutboxRow.due_at <= now, OutboxRow.put_at > now + _SKEW)
     return [OutboxRow.state == SendState.READY, due, ~busy]
@@ -224,7 +224,7 @@ def _change(session: Session, conditions: list[ColumnElement[bool]], changes: di
 
 
 def _short(problem: str | None) -> str | None:
-    return problem[:_LONGEST_PROBLEM].replace("\0", "") if problem else None
+    return problem[:_MAX_PROBLEM_LENGTH].replace("\0", "") if problem else None
 
 
 def _item(row: OutboxRow) -> OutboxItem:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from torchtriage.domain.incident import Job, State
 from torchtriage.storage import full_text_search
-from torchtriage.storage.new_incidents import LONGEST_JOB_ID, Received, file_rows, incident_row, job_text
+from torchtriage.storage.new_incidents import MAX_JOB_ID_LENGTH, Received, file_rows, incident_row, job_text
 from torchtriage.storage.tables import FileRow, IncidentRow
 
 _NEWEST = 20  # incidents of a job that are checked
@@ -45,7 +45,7 @@ def _provisional(session: Session, job: Job) -> int | None:
     if not job.job_id:
         return None
     row = IncidentRow
-    same: list[Any] = [row.job_id == job.job_id[:LONGEST_JOB_ID], row.attempt.is_not_distinct_from(job.attempt)]
+    same: list[Any] = [row.job_id == job.job_id[:MAX_JOB_ID_LENGTH], row.attempt.is_not_distinct_from(job.attempt)]
     same += [row.cluster.is_not_distinct_from(job.cluster), row.state != State.FAILED]
     query = select(row.number, row.job).where(*same).order_by(row.number.desc()).limit(_NEWEST).with_for_update()
     for number, known in session.execute(query):

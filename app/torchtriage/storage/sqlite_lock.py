@@ -16,7 +16,7 @@ from sqlalchemy.engine import make_url
 from torchtriage.errors import TriageError
 
 log = logging.getLogger(__name__)
-_LONGEST = 200  # maximum bytes of the lock holder's description
+_MAX_BYTES = 200  # maximum bytes of the lock holder's description
 
 
 class DatabaseInUse(TriageError):
@@ -50,7 +50,7 @@ def _take(lock: int, path: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = os.pread(lock, _LONGEST, 0).decode(errors="replace") or "another process"
+        holder = os.pread(lock, _MAX_BYTES, 0).decode(errors="replace") or "another process"
         raise DatabaseInUse(
             f"{path.with_suffix('')} is in use by another server ({holder}); SQLite allows one server: "
             "stop it, or set another TRIAGE_DATA_DIR"
@@ -60,4 +60,4 @@ def _take(lock: int, path: Path) -> None:
         return
     with suppress(OSError):  # for example on a full disk; only the lock matters
         os.ftruncate(lock, 0)
-        os.pwrite(lock, f"process {os.getpid()} on {socket.gethostname()}".encode()[:_LONGEST], 0)
+        os.pwrite(lock, f"process {os.getpid()} on {socket.gethostname()}".encode()[:_MAX_BYTES], 0)

@@ -15,8 +15,8 @@ from torchtriage.storage.pagination import BadCursor, Page, decode, encode
 from torchtriage.storage.periods import SplitTime, midnight, split_time
 from torchtriage.storage.tables import CountRow, IncidentRow
 
-MOST = 5000  # maximum incidents counted for one answer, or counts in it; the last day may exceed it
-MOST_SUMMED = 40_000  # maximum counts, if the answer sums them up
+MAX_COUNTED = 5000  # maximum incidents counted for one answer, or counts in it; the last day may exceed it
+MAX_SUMMED = 40_000  # maximum counts, if the answer sums them up
 BY = {
     "entry": IncidentRow.entry,
     "cluster": IncidentRow.cluster,
@@ -92,16 +92,16 @@ def _days_of_counts(session: Session, wanted: StatsFilter, by: str) -> tuple[dat
     if days is None:
         return None, None
     query = select(CountRow.period).where(*_of_days(days, wanted.cluster, by)).order_by(CountRow.period)
-    most = MOST if by == "entry" else MOST_SUMMED
+    most = MAX_COUNTED if by == "entry" else MAX_SUMMED
     period = session.execute(query.offset(most).limit(1)).scalar()
     return days[0], periods.day_of(period) if period else None
 
 
 def _days_of_incidents(session: Session, wanted: StatsFilter) -> tuple[date | None, date | None]:
-    """Returns the day of the first incident, and the day of the first one that exceeds MOST."""
+    """Returns the day of the first incident, and the day of the first one that exceeds MAX_COUNTED."""
     at = IncidentRow.received_at
     query = select(at).where(*conditions(wanted)).order_by(at)
-    first, last = (session.execute(query.offset(skipped).limit(1)).scalar() for skipped in (0, MOST))
+    first, last = (session.execute(query.offset(skipped).limit(1)).scalar() for skipped in (0, MAX_COUNTED))
     return first and first.astimezone(UTC).date(), last and last.astimezone(UTC).date()
 
 

@@ -37,12 +37,12 @@ from torchtriage.storage.incidents import OPEN, change, is_id
 from torchtriage.storage.pagination import number_of
 from torchtriage.storage.tables import FileRow, IncidentRow
 
-MOST_TRIES = 10
+MAX_TRIES = 10
 NO_LOG = "the stored log is "  # failures because of a damaged or missing log begin like this
-_AT_ONCE = 3  # tries without a pause, as around a bad deployment
+_IMMEDIATE_TRIES = 3  # tries without a pause, as around a bad deployment
 _PAUSE = timedelta(minutes=1)  # before the next try; doubled for each further one
 _JITTER = 1.5  # random factor, so that two lost together are not always tried together
-_LONGEST = timedelta(hours=2)  # maximum pause; a later time was set before the clock was set back
+_MAX_PAUSE = timedelta(hours=2)  # maximum pause; a later time was set before the clock was set back
 _INCIDENTS, _OF_LOGS = cast_to(Table, IncidentRow.__table__), cast_to(Table, FileRow.__table__)
 # Statements for every triage, built once.
 _THESE: BindParameter[int] = bindparam("numbers", expanding=True)
@@ -86,7 +86,7 @@ def waiting(session: Session, now: datetime) -> list[tuple[str, int]]:
     """
     total = select(func.sum(FileRow.bytes)).where(FileRow.incident_number == IncidentRow.number).scalar_subquery()
     later = IncidentRow.next_try
-    due = or_(later.is_(None), later <= now, later > now + _LONGEST)
+    due = or_(later.is_(None), later <= now, later > now + _MAX_PAUSE)
     query = select(IncidentRow.number, total).where(IncidentRow.state.in_(OPEN), due)
     query = query.order_by(IncidentRow.tries, IncidentRow.number)
     if session.get_bind().dialect.name == "postgresql":
@@ -116,11 +116,11 @@ def claim(session: Session, incident_ids: Sequence[str], now: datetime) -> dict[
     connection = session.connection()
     wanted = {number_of(incident_id): incident_id for incident_id in incident_ids}
     rows = connection.execute(_CLAIMED, {"numbers": list(wanted), "states": OPEN}).all()
-    ready = [row for row in rows if row.next_try is None or not now < row.next_try <= now + _LONGEST]
+    ready = [row for row in rows if row.next_try is None or not now < row.next_try <= now + _MAX_PAUSE]
     if not ready:
         return {}
     connection.execute(_CLAIM, {"numbers": [row.number for row in ready]})
-    if lost := [row for row in ready if row.tries + 1 >= _AT_ONCE]:
+    if lost := [row for row in ready if row.tries + 1 >= _IMMEDIATE_TRIES]:
         connection.execute(_PUT_OFF, [{"of": row.number, "next_try": _after_loss(row.tries + 1, now)} for row in lost])
     files: dict[int, list[StoredFile]] = {row.number: [] for row in ready}
     for number, *file in connection.execute(_FILES, {"numbers": list(files)}):
@@ -150,7 +150,7 @@ def take_up(session: Session, digests: Sequence[str]) -> bool:
 
 def _after_loss(tries: int, now: datetime) -> datetime | None:
     """Returns the time of the next try if this one is lost, too. None means at once."""
-    if not _AT_ONCE <= tries < MOST_TRIES:
+    if not _IMMEDIATE_TRIES <= tries < MAX_TRIES:
         return None
-    pauses: float = 2 ** (tries - _AT_ONCE) * random.uniform(1, _JITTER)
+    pauses: float = 2 ** (tries - _IMMEDIATE_TRIES) * random.uniform(1, _JITTER)
     return now + _PAUSE * pauses

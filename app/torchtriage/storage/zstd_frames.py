@@ -17,7 +17,7 @@ from torchtriage.reading import block_features
 from torchtriage.reading.block_features import BlockFeatures
 from torchtriage.reading.zstd import decompress
 
-MOST = 8 << 20  # compressed bytes per read
+MAX_READ_BYTES = 8 << 20  # compressed bytes per read
 _FIRST = 1 << 20  # bytes of the second read of consecutive frames
 _HELD = 2  # frames in memory: a line can begin in one and end in the next
 
@@ -149,7 +149,7 @@ class FrameReader:
 
     def _fetch(self, frame: int) -> None:
         starts = self._index.starts
-        self._span = min(max(_FIRST, self._span * 4), MOST) if frame == self._after else 0
+        self._span = min(max(_FIRST, self._span * 4), MAX_READ_BYTES) if frame == self._after else 0
         after = frame + 1
         while after < len(self._index.entries) and starts[after + 1] - starts[frame] <= self._span:
             after += 1

@@ -12,7 +12,7 @@ from torchtriage.watcher.metrics import Counters
 from torchtriage.watcher.options import Options
 
 _log = logging.getLogger(__name__)
-_LONGEST = 60.0  # maximum seconds between two tries
+_MAX_PAUSE = 60.0  # maximum seconds between two tries
 _TIMEOUT = 300.0
 
 
@@ -32,9 +32,9 @@ def keep_delivering(options: Options, counters: Counters, packed: threading.Even
             )
         counters.waiting.set(len(_bundles(options)))
         if failed:
-            stopped.wait(min(_LONGEST, 2.0 ** (failed - 1)))
+            stopped.wait(min(_MAX_PAUSE, 2.0 ** (failed - 1)))
         else:
-            packed.wait(_LONGEST)
+            packed.wait(_MAX_PAUSE)
 
 
 def deliver_all(options: Options, counters: Counters, stopped: threading.Event) -> None:

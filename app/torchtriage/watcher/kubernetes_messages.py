@@ -12,8 +12,8 @@ from torchtriage.watcher.pod import Ending, Json, Pod, seconds
 # Events of type Normal that are kept.
 _TELLING = {"Killing", "Preempted", "Preempting", "TaintManagerEviction", "SuccessfulDelete"}
 _CRASHES = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV)
-_MOST = 50  # maximum number of events per pod
-_LONGEST = 4096  # maximum characters of a message, the limit of a termination message
+_MAX_COUNT = 50  # maximum number of events per pod
+_MAX_LENGTH = 4096  # maximum characters of a message, the limit of a termination message
 
 
 def said_of_pod(attempt: Attempt, pod: Pod, events: list[Json]) -> str:
@@ -35,15 +35,15 @@ def said_of_job(attempt: Attempt, events: list[Json]) -> str:
     about = [event for event in events if event["involvedObject"].get("kind") != "Pod"]
     about = [each for each in about if each["involvedObject"].get("name") == attempt.job.name]
     since = min((seconds(pod.created) for pod in attempt.pods.values()), default=0.0)
-    told = [each for each in about if each.get("type") == "Warning" and seconds(_time_of(each)) >= since][-_MOST:]
+    told = [each for each in about if each.get("type") == "Warning" and seconds(_time_of(each)) >= since][-_MAX_COUNT:]
     failed = sorted({attempt.pods[ending.pod].name for ending in attempt.endings.values()})
-    shown = " ".join(failed[:_MOST]) + (" …" if len(failed) > _MOST else "")
+    shown = " ".join(failed[:_MAX_COUNT]) + (" …" if len(failed) > _MAX_COUNT else "")
     first = f"{attempt.first.time} {attempt.name}: {len(failed)} of {len(attempt.pods)} pods failed: {shown}\n"
     return first + "".join(f"{_time_of(event)} {_event_line(event)}\n" for event in told)
 
 
 def _line_of(ending: Ending, attempt: Attempt) -> str:
-    message = " ".join(ending.message.split())[:_LONGEST]
+    message = " ".join(ending.message.split())[:_MAX_LENGTH]
     if not ending.container:
         return f"pod ended: reason: {ending.reason}, message: {message}"
     line = f"container {ending.container} terminated{_signal(ending)}: reason: {ending.reason}"
@@ -69,12 +69,12 @@ def _relevant(pod: Pod, events: list[Json]) -> Iterator[Json]:
     told = [event for event in own if event.get("type") == "Warning" or event.get("reason") in _TELLING]
     waited = {"FailedScheduling", "FailedMount", "FailedAttachVolume", "BackOff"} if starts else set()
     kept = [each for each in told if seconds(_time_of(each)) >= since and each.get("reason") not in waited]
-    yield from sorted(kept, key=lambda event: seconds(_time_of(event)))[-_MOST:]
+    yield from sorted(kept, key=lambda event: seconds(_time_of(event)))[-_MAX_COUNT:]
 
 
 def _event_line(event: Json) -> str:
     source = (event.get("source") or {}).get("component") or event.get("reportingComponent") or ""
-    message = " ".join(str(event.get("message") or "").split())[:_LONGEST]
+    message = " ".join(str(event.get("message") or "").split())[:_MAX_LENGTH]
     return f"event {event.get('type')}  {event.get('reason')}  {source}  {message}"
 
 

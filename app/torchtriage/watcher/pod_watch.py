@@ -14,7 +14,7 @@ from torchtriage.watcher.workers import Inbox
 
 _log = logging.getLogger(__name__)
 _GONE = 410  # HTTP status: the resource version to watch from is too old
-_LONGEST = 60.0  # maximum seconds between two tries
+_MAX_PAUSE = 60.0  # maximum seconds between two tries
 
 
 class PodWatch:
@@ -53,7 +53,7 @@ class PodWatch:
                     counters.watching.labels(name).set(0)
                     self.ready.set()
                 if error.status != _GONE or breaks > 1:
-                    pause = min(_LONGEST, self._pause * 2.0 ** (breaks - 1))
+                    pause = min(_MAX_PAUSE, self._pause * 2.0 ** (breaks - 1))
                     _log.warning(
                         "the watch was interrupted",
                         extra={"namespace": name, "status": error.status, "error": str(error), "again_in": pause},

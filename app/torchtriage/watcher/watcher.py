@@ -20,7 +20,7 @@ from torchtriage.watcher.report_history import ReportHistory, recall
 from torchtriage.watcher.workers import Inbox, Workers
 
 _log = logging.getLogger(__name__)
-_AT_ONCE = 1000  # maximum changes that wait for the controller; then the watches wait
+_QUEUE_SIZE = 1000  # maximum changes that wait for the controller; then the watches wait
 _STUCK = 60.0  # seconds without a tick after which the watcher counts as stuck
 
 
@@ -43,7 +43,7 @@ class Watcher:
     def run(self) -> None:
         """Watches until `stop` is called. Raises TriageError if its folder or port cannot be used."""
         options = self._options
-        inbox: Inbox = Inbox(_AT_ONCE)
+        inbox: Inbox = Inbox(_QUEUE_SIZE)
         workers = Workers(options, self._cluster, inbox)
         try:
             options.attempts.mkdir(parents=True, exist_ok=True)

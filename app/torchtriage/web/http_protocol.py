@@ -8,7 +8,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-_LONGEST_HEAD = 64 << 10  # maximum bytes of the request line and headers, except for the rest of one network chunk
+_MAX_HEAD_LENGTH = 64 << 10  # maximum bytes of the request line and headers, except for the rest of one network chunk
 
 
 class BoundedHead(HttpToolsProtocol):
@@ -35,7 +35,7 @@ class BoundedHead(HttpToolsProtocol):
             self._head += len(data)
         super().data_received(data)
         if self._reading_head and not self.transport.is_closing():
-            if self._head > _LONGEST_HEAD:
+            if self._head > _MAX_HEAD_LENGTH:
                 self._refuse(431)
             elif self._deadline is None:
                 self._wait()

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from torchtriage.domain.access import ANYONE, Caller
 from torchtriage.errors import BadInput
 
-_LARGEST_FORM = 2 << 20  # maximum bytes of a body that is not a log
+_MAX_FORM_BYTES = 2 << 20  # maximum bytes of a body that is not a log
 # Paths that accept logs, which have limits of their own.
 _LOGS = frozenset({"/", "/api/v1/incidents", "/api/v1/triage", "/api/v1/decision", "/v1/logs", "/mcp"})
 
@@ -36,8 +36,8 @@ class BodyLimit:
             nonlocal size
             message = await receive()
             size += len(message.get("body", b""))
-            if size > _LARGEST_FORM:
-                raise HTTPException(413, f"the request is larger than the limit of {_LARGEST_FORM} bytes")
+            if size > _MAX_FORM_BYTES:
+                raise HTTPException(413, f"the request is larger than the limit of {_MAX_FORM_BYTES} bytes")
             return message
 
         await self._app(scope, receiving, send)

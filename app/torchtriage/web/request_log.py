@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 HEADER = "X-Request-Id"
 _RAW_HEADER = HEADER.lower().encode()
 _SANE = lazy_regex(r"[A-Za-z0-9._=+/-]{1,128}")
-_LONGEST_PATH = 300
+_MAX_PATH_LENGTH = 300
 _CLOSED = 499  # the status that proxies log if the client disconnected before the answer
 
 
@@ -58,7 +58,7 @@ def _tell(scope: Scope, status: int, seconds: float) -> None:
         "request",
         extra={
             "method": scope["method"],
-            "path": scope["path"][:_LONGEST_PATH],  # without the query, which may contain private search words
+            "path": scope["path"][:_MAX_PATH_LENGTH],  # without the query, which may contain private search words
             "status": status,
             "ms": round(seconds * 1000, 1),
             "caller": caller.name if caller else None,

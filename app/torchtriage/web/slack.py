@@ -21,7 +21,7 @@ from torchtriage.web.errors import error_responses
 from torchtriage.web.json_responses import Answer
 
 router = APIRouter(prefix="/slack", tags=["slack"])
-_LARGEST = 1 << 20  # bytes; requests of Slack are far smaller
+_MAX_BYTES = 1 << 20  # bytes; requests of Slack are far smaller
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {"description": "What Slack shows immediately, or nothing", "content": {"application/json": {}}},
     **error_responses(400, 401, 404, 413, guarded=False),
@@ -68,8 +68,8 @@ async def _body(request: Request) -> bytes:
     body = b""
     async for chunk in request.stream():
         body += chunk
-        if len(body) > _LARGEST:
-            raise LogTooLarge(f"the request is larger than Slack's limit of {_LARGEST} bytes", limit=_LARGEST)
+        if len(body) > _MAX_BYTES:
+            raise LogTooLarge(f"the request is larger than Slack's limit of {_MAX_BYTES} bytes", limit=_MAX_BYTES)
     return body
 
 

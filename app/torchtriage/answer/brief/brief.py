@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from torchtriage.answer.brief.budget import MOST_LINES, QuotedLine, Section, fitted
+from torchtriage.answer.brief.budget import MAX_LINES, QuotedLine, Section, fitted
 from torchtriage.answer.brief.ranks import first_failures, last_words
 from torchtriage.answer.brief.safe_text import code, place, plain, visible
 from torchtriage.answer.brief.token_count import TOKENS, token_count
@@ -130,7 +130,7 @@ def _evidence(root: RootCause, lines: Lines) -> Iterator[QuotedLine]:
                 places[line.file, number] = min(place, places.get((line.file, number), place))
     shown = {(line.file, line.line) for line in root.evidence}
     order = list(dict.fromkeys(line.file for line in root.evidence))
-    for file, number in sorted(places, key=lambda key: (order.index(key[0]), key[1]))[:MOST_LINES]:
+    for file, number in sorted(places, key=lambda key: (order.index(key[0]), key[1]))[:MAX_LINES]:
         telling = (file, number) in shown
         text = _CARETS.sub("^^^", visible(lines[file, number], _EVIDENCE if telling else _NEIGHBOUR))
         yield QuotedLine(file, number, text, telling, places[file, number])
@@ -218,7 +218,7 @@ def _facts(verdict: Verdict) -> list[Fact]:
     said = verdict.answer.facts if verdict.answer else ()
     facts = dict.fromkeys((*said, *verdict.facts))
     told = [fact for fact in facts if fact.line is not None or not _OF_RUN.fullmatch(fact.name)]
-    return sorted(told, key=lambda fact: fact.name in _IN_EVIDENCE)[:MOST_LINES]
+    return sorted(told, key=lambda fact: fact.name in _IN_EVIDENCE)[:MAX_LINES]
 
 
 def _fact(fact: Fact, words: Words) -> str:
@@ -229,7 +229,7 @@ def _fact(fact: Fact, words: Words) -> str:
 def _also(verdict: Verdict, words: Words) -> Iterator[str]:
     for warning in verdict.warnings[:_ITEMS]:
         yield f"- {words['warning']}{words['colon']}{plain(warning, 200)}"
-    for cascade in verdict.cascades[:MOST_LINES]:
+    for cascade in verdict.cascades[:MAX_LINES]:
         about = [f"`{cascade.entry}`"] if cascade.entry else []
         about += [f"rank {cascade.ranks}"] if cascade.ranks else []
         about.append(place(cascade.line, cascade.file, words))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torchtriage.answer.brief.token_count import token_count
 
-MOST_LINES = 200  # lines of a section that are considered
+MAX_LINES = 200  # lines of a section that are considered
 _FENCE = "```"
 _CLOSING = 60  # tokens of the line that names the sections that did not fit
 _MARKER = 16  # tokens of the line that says how many lines were left out

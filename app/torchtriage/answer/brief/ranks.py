@@ -16,7 +16,7 @@ from torchtriage.reading.reread_lines import SeenAgain
 
 _TEXT = 220  # characters of a line
 _LAST = 6  # lines that are shown if the log's lines name no ranks
-_MOST_RANKS = 512  # ranks whose last lines are searched
+_MAX_RANKS = 512  # ranks whose last lines are searched
 _TELLING = ("first", "missing", "silent")
 _ORDER = (*_TELLING, "failed", "ended", "waited", "stopped")
 _OF_FAILURE = lazy_regex(r"\s|Traceback |File \"|[\w.]*(?:Error|Exception|Interrupt|Exit)\b|\[[EF]\d{4} |[EF]\d{4} ")
@@ -51,7 +51,7 @@ def last_words(verdict: Verdict, seen: SeenAgain, words: Mapping[str, str]) -> l
         return list(_last_lines(seen, words))
     marks = sorted(verdict.timeline, key=lambda mark: _ORDER.index(mark.kind) if mark.kind in _ORDER else len(_ORDER))
     groups: dict[str, tuple[set[int], Line | None]] = {}
-    for rank, mark in islice(((rank, each) for each in marks for rank in each.ranks), _MOST_RANKS):
+    for rank, mark in islice(((rank, each) for each in marks for rank in each.ranks), _MAX_RANKS):
         line = _before_failure(spoke.get(rank, []), mark)
         if line is None and (rank in spoke or mark.kind not in _TELLING):
             continue  # the rank wrote only the failure there, or nothing

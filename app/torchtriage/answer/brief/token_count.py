@@ -11,7 +11,7 @@ import re
 from torchtriage.lazy_regex import lazy_regex
 
 TOKENS = 2000  # the default size of a brief
-FEWEST, MOST = 300, 100_000  # the limits of what a caller can request
+MIN_TOKENS, MAX_TOKENS = 300, 100_000  # the limits of what a caller can request
 _LOWER, _UPPER = 3, 2  # letters per token
 _BLANKS = 8
 _IDEOGRAPHS = 4, 3  # this many tokens for this many ideographs

@@ -71,11 +71,11 @@ def _given(code: str, marked: str) -> list[str]:
     nodes = [node for node in statement.all(ast.Attribute, ast.Name) if id(node) not in called | stored | inside]
     told = (statement.source(node) for node in nodes)
     names = dict.fromkeys(name for name in told if name and name not in _CONSTANTS and "_cut_" not in name)
-    return list(names)[:_MOST_NAMES]
+    return list(names)[:_MAX_NAMES]
 
 
 _CONSTANTS = frozenset({"self", "None", "True", "False"})
-_MOST_NAMES = 3
+_MAX_NAMES = 3
 
 
 def _told(failure: Failure) -> Found:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from torchtriage.lazy_regex import lazy_regex
 
-_LEAST_ALIKE = 70  # percent: the lowest similarity at which a choice can be what a mistyped word means
-_MOST_CHOICES = 200
-_MOST_TRIED = 4096  # largest divisor that is tried, so that no message causes a long loop
-_FARTHEST = 4  # times the divisor: a larger divisor is no useful alternative
+_MIN_SIMILARITY = 70  # percent: the lowest similarity at which a choice can be what a mistyped word means
+_MAX_CHOICES = 200
+_MAX_DIVISOR = 4096  # largest divisor that is tried, so that no message causes a long loop
+_MAX_RATIO = 4  # times the divisor: a larger divisor is no useful alternative
 _CHOICE = lazy_regex(r"[\w.:/+-]+")
 _NUMBER = lazy_regex(r"\d{1,18}")
 
@@ -48,8 +48,8 @@ def computed_values(values: Mapping[str, str]) -> dict[str, str]:
     if "written" in values and "choices" in values:
         from rapidfuzz import fuzz, process  # imported here, because few messages list the accepted values
 
-        choices = list(dict.fromkeys(_CHOICE.findall(values["choices"])))[:_MOST_CHOICES]
-        nearest = process.extractOne(values["written"], choices, scorer=fuzz.ratio, score_cutoff=_LEAST_ALIKE)
+        choices = list(dict.fromkeys(_CHOICE.findall(values["choices"])))[:_MAX_CHOICES]
+        nearest = process.extractOne(values["written"], choices, scorer=fuzz.ratio, score_cutoff=_MIN_SIMILARITY)
         told |= {"nearest_choice": nearest[0]} if nearest and nearest[0] != values["written"] else {}
     return told
 
@@ -62,10 +62,10 @@ def _number(values: Mapping[str, str], name: str) -> int | None:
 def _divisors_beside(dividend: int, divisor: int) -> dict[str, int]:
     """Returns the next divisors of `dividend` below and above `divisor`. A value is 0 if only 1 or the dividend itself
     is left."""
-    if divisor > _MOST_TRIED:
+    if divisor > _MAX_DIVISOR:
         return {}
     sides = {
         "divisor_below": range(divisor - 1, 1, -1),
-        "divisor_above": range(divisor + 1, min(_FARTHEST * divisor, dividend)),
+        "divisor_above": range(divisor + 1, min(_MAX_RATIO * divisor, dividend)),
     }
     return {name: next((one for one in side if dividend % one == 0), 0) for name, side in sides.items()}

@@ -15,8 +15,8 @@ _OF = lazy_regex(r"(\d{1,12}) ?/ {0,8}([1-9]\d{0,11})")
 _FIRST = 30  # lines that are searched for the start time
 _CLOCK = lazy_regex(r"(?:(\d+):)?(\d{1,2}):(\d\d)")
 _MARGIN = 1.15  # factor on a time limit, for startup, saving and slower steps
-_LEAST_BATCH = 2  # samples: the smallest batch that can be halved
-_LEAST_SECONDS, _MOST_SECONDS = 120, 90 * 86400
+_MIN_BATCH = 2  # samples: the smallest batch that can be halved
+_MIN_SECONDS, _MAX_SECONDS = 120, 90 * 86400
 
 
 def derived_facts(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]:
@@ -41,7 +41,7 @@ def derived_facts(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]
     seconds = _of_loop(known, at) or (
         seconds_between(_began(failure), failure.root.time) if failure.root.time else None
     )
-    if seconds is not None and _LEAST_SECONDS < seconds < _MOST_SECONDS:
+    if seconds is not None and _MIN_SECONDS < seconds < _MAX_SECONDS:
         yield Fact("run_time", spoken(seconds))
     yield from _whole_of_bar(known)
     yield from _half_batch(known)
@@ -55,7 +55,7 @@ def derived_facts(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]
         each = known.get("seconds_per_step")
         if each is not None and each.line == at.line and (one := _seconds(each)):
             yield Fact("time_left", spoken(left * one), None, each.line, each.file)
-            if seconds is not None and seconds > _LEAST_SECONDS:
+            if seconds is not None and seconds > _MIN_SECONDS:
                 yield from _asked(seconds + left * one, each)
 
 
@@ -72,13 +72,13 @@ def _whole_of_bar(known: Mapping[str, Fact]) -> Iterator[Fact]:
     if elapsed is None or left is None or elapsed.line != left.line:
         return
     ran, rest = _clock(elapsed), _clock(left)
-    if ran and rest and ran > _LEAST_SECONDS:
+    if ran and rest and ran > _MIN_SECONDS:
         yield from _asked(ran + rest, left)
 
 
 def _half_batch(known: Mapping[str, Fact]) -> Iterator[Fact]:
     batch = known.get("batch_size")
-    if batch is None or _number(batch) < _LEAST_BATCH:
+    if batch is None or _number(batch) < _MIN_BATCH:
         return
     yield Fact("half_batch_size", _number(batch) // 2, None, batch.line, batch.file)
     steps = known.get("gradient_accumulation")

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from math import prod
 
 from torchtriage.answer.failure_facts.failure import Failure
-from torchtriage.answer.templates import LONGEST_VALUE
+from torchtriage.answer.templates import MAX_VALUE_LENGTH
 from torchtriage.domain.fact import Fact
 from torchtriage.lazy_regex import lazy_regex
 
 _SHAPE = lazy_regex(r"\[(\d{1,12}(?:, ?\d{1,12}){0,7})\]")
 _SHAPES_WITHIN = 2000  # characters of a message that are searched for shapes
-_MOST_LINES = 6
+_MAX_LINES = 6
 _WORKER = lazy_regex(r"Caught \w{1,80} in DataLoader worker process (\d{1,4})")
 
 
@@ -26,7 +26,7 @@ def exception_message(failure: Failure) -> Iterator[Fact]:
         return
     if raised.type:
         yield failure.fact("exception", raised.type.rpartition(".")[2])
-    said = [line.strip().lstrip(": ") for line in raised.message.split("\n", _MOST_LINES) if line.strip()]
+    said = [line.strip().lstrip(": ") for line in raised.message.split("\n", _MAX_LINES) if line.strip()]
     if said:
         first = _first_that_says(said)
         yield failure.fact("message", first)
@@ -45,7 +45,7 @@ def _first_that_says(lines: list[str]) -> str:
     """Returns the first informative line. If it ends in a colon, the lines below it are added."""
     last = next((place for place, line in enumerate(lines) if not line.endswith(":")), 0)
     joined = " ".join(lines[: last + 1])
-    return joined if len(joined) <= LONGEST_VALUE else lines[0]
+    return joined if len(joined) <= MAX_VALUE_LENGTH else lines[0]
 
 
 def _same_elements(text: str) -> int | None:

@@ -16,7 +16,7 @@ from torchtriage.parsing.nccl import Nccl, warning_of
 
 _CONSTRUCTORS = re.compile(r"\.__(?:init|new|post_init)__$")
 _PASSING = "passing-exceptions"  # the name of a list in the vocabulary
-_MOST_VALUES, _LONGEST_VALUE = 3, 60
+_MAX_VALUES, _MAX_VALUE_LENGTH = 3, 60
 # The place that a line of compiled code names itself. The inventory names only one of the files that print a message.
 _SOURCE = re.compile(r"(?<![\w/.])((?:[\w.-]+/)*[\w-]+\.(?:cc|cpp|cu|cuh|h|hpp)):\d+")
 _SELF = re.compile(r"^(?:self|cls)\.")
@@ -41,7 +41,7 @@ def library_message(failure: Failure, printed: Printed) -> Iterator[Fact]:
         yield failure.fact("own_check", failure.raised.type.rpartition(".")[2])
     if not _met_in_another_library(failure, library, known):
         yield failure.fact("raised_by", _printer(library, known, failure.finding.event.line.text))
-    if values := list(_values(known))[:_MOST_VALUES]:
+    if values := list(_values(known))[:_MAX_VALUES]:
         yield failure.fact("message_values", ", ".join(values))
 
 
@@ -97,5 +97,5 @@ def _values(known: KnownMessage) -> Iterator[str]:
     for slot, value in known.values:
         name = _SELF.sub("", slot)
         told = re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", said) is not None
-        if name and value and len(value) <= _LONGEST_VALUE and not told and not _NO_NAME.fullmatch(name):
+        if name and value and len(value) <= _MAX_VALUE_LENGTH and not told and not _NO_NAME.fullmatch(name):
             yield f"{name} = {value}"

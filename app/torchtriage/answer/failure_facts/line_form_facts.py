@@ -15,9 +15,9 @@ from torchtriage.facts import progress
 from torchtriage.facts.line_forms import MOMENT, PROCESS, LineForms, LineValue
 
 _PROGRESS_OF = "progress_of"
-_MOST_FINDINGS = 64
-_MOST_LINES = 12  # lines of one event
-_MOST_FORMS = 600  # searches in lines that match a form: a limit for logs with very many such lines
+_MAX_FINDINGS = 64
+_MAX_LINES = 12  # lines of one event
+_MAX_FORMS = 600  # searches in lines that match a form: a limit for logs with very many such lines
 # Lines above the failure: for a changing value, an older line of the rank is worth less than another rank's.
 _NEAR = 500
 _OWN, _SAME_RANK, _NEARLY, _OTHER_RANK, _FAR, _BELOW, _EARLIER, _LATER = range(8)  # how certain a line is
@@ -48,7 +48,7 @@ def line_form_facts(failure: Failure) -> Iterator[Fact]:
     forms = failure.reading.matcher.patterns.line_forms
     candidates = sorted(_candidates(failure), key=lambda one: (one.sure, one.far))
     told: dict[str, _Told] = {}
-    left = _MOST_FORMS
+    left = _MAX_FORMS
     for place, pointed in zip(candidates, forms.pointed([one.line.text for one in candidates]), strict=True):
         for form in sorted(pointed):
             if left and _counts(forms.tells_of(form), place, failure) and not forms.names(form) <= told.keys():
@@ -130,7 +130,7 @@ def _lines(failure: Failure) -> Iterator[tuple[Line, int | None, int, bool]]:
     yield from _of_finding(chosen, own=True)
     live = [finding for finding in failure.choice.live if finding is not chosen]
     near = sorted(live, key=lambda finding: abs(finding.position.line - chosen.position.line))
-    for finding in near[:_MOST_FINDINGS]:
+    for finding in near[:_MAX_FINDINGS]:
         yield from _of_finding(finding, own=False)
     lines = [*reading.environment.progress_lines, *reading.environment.told]
     lines += lines_above.above(reading.above, failure.begins)
@@ -149,5 +149,5 @@ def _of_finding(finding: Finding, own: bool) -> Iterator[tuple[Line, int | None,
     for event in (finding.event, *finding.samples):
         # Above the line that names an exception there is code, which shows no facts.
         raised = (line for one in event.chain for line in one.lines if line.position >= one.lines[0].position)
-        for line in [*event.lines, *raised][:_MOST_LINES]:
+        for line in [*event.lines, *raised][:_MAX_LINES]:
             yield line, event.rank if line.rank is None else line.rank, finding.attempt, own and event is finding.event

@@ -19,7 +19,7 @@ _WITHIN = 20_000  # characters of a message
 _BETWEEN = lazy_regex(r"\n(?:to|vs|and)\n")
 _ROW = lazy_regex(r"(?m)^([A-Za-z_][\w ./-]{0,79}): \S")  # id: string
 _KEY = lazy_regex(r"[{}]|'([^'\n]{1,80})': ")  # {'id': Value(…)
-_MOST_NAMES = 6
+_MAX_NAMES = 6
 
 
 def list_differences(failure: Failure) -> Iterator[Fact]:
@@ -33,8 +33,8 @@ def list_differences(failure: Failure) -> Iterator[Fact]:
     for name, ones, others in (("extra_names", first, second), ("lacking_names", second, first)):
         alone = [one for one in dict.fromkeys(ones) if one not in others]
         if first and second and alone:
-            more = f" and {len(alone) - _MOST_NAMES} more" if len(alone) > _MOST_NAMES else ""
-            yield failure.fact(name, ", ".join(alone[:_MOST_NAMES]) + more)
+            more = f" and {len(alone) - _MAX_NAMES} more" if len(alone) > _MAX_NAMES else ""
+            yield failure.fact(name, ", ".join(alone[:_MAX_NAMES]) + more)
 
 
 def _outermost(text: str) -> list[str]:

@@ -20,7 +20,7 @@ _WITHIN = 4000  # characters of a message
 _SENTENCE = lazy_regex(r"(?<=[\w`'\")][.!?])\s+(?=[A-Z`'\"-])|(?<=[`'\")][.!?])\s+|\n+")
 _REQUIREMENT = lazy_regex(r"([A-Za-z][\w.-]*)(?:\[[\w,-]+\])?(?:[<>=!~]=?[\w.*]+(?:,[<>=!~]=?[\w.*]+)*)?")
 _UPGRADE = frozenset({"-U", "--upgrade"})
-_LEAST = 12  # characters of a sentence
+_MIN_LENGTH = 12  # characters of a sentence
 
 
 def message_advice(failure: Failure) -> Iterator[Fact]:
@@ -35,7 +35,7 @@ def message_advice(failure: Failure) -> Iterator[Fact]:
     refused = [linear_regex(pattern.regex) for pattern in patterns if pattern.name == _REFUSED]
     whole = (" ".join(part.split()) for part in _SENTENCE.split(text))
     sentences = [each for each in whole if not any(regex.search(each) for regex in refused)]
-    asked = ((each, pattern) for pattern in patterns for each in sentences if len(each) >= _LEAST)
+    asked = ((each, pattern) for pattern in patterns for each in sentences if len(each) >= _MIN_LENGTH)
     told = next(filter(None, (_advice(each, pattern) for each, pattern in asked)), None)
     if told is None:
         return

@@ -18,8 +18,8 @@ _MESSAGE = 2000  # characters of the message that are searched for paths
 _PATH = lazy_regex(r"['\"`]([^'\"`\n]{3,400})['\"`]|(?<![^\s(=:])((?:[A-Za-z]:)?[\w.~+-]*[/\\][^\s'\"`,;()]{2,400})")
 _IS_PATH = lazy_regex(r"[/\\]|^[\w-]+(?:\.[\w-]+)*\.[A-Za-z]\w{1,11}$")
 _SEVERAL_WORDS = lazy_regex(r"\w[_.-]\w")
-_MOST_PATHS, _MOST_FINDINGS, _MOST_FOLDERS = 3, 16, 8
-_LEAST_PARTS = 2  # parts of a folder that can identify its option: `/data` contains too much
+_MAX_PATHS, _MAX_FINDINGS, _MAX_FOLDERS = 3, 16, 8
+_MIN_PARTS = 2  # parts of a folder that can identify its option: `/data` contains too much
 
 
 class _Option(NamedTuple):
@@ -52,14 +52,14 @@ def path_options(failure: Failure) -> Iterator[Fact]:
 
 def _paths(message: str) -> list[str]:
     found = (at[1] or at[2].rstrip(".:") for at in _PATH.finditer(message))
-    return list(dict.fromkeys(path for path in found if _IS_PATH.search(path)))[:_MOST_PATHS]
+    return list(dict.fromkeys(path for path in found if _IS_PATH.search(path)))[:_MAX_PATHS]
 
 
 def _folders(path: str) -> Iterator[str]:
     """Yields the parent folders of a path, nearest first."""
     parts = path.split("/")
-    for count in range(len(parts) - 1, 0, -1)[:_MOST_FOLDERS]:
-        if sum(part not in ("", ".", "..") for part in parts[:count]) >= _LEAST_PARTS:
+    for count in range(len(parts) - 1, 0, -1)[:_MAX_FOLDERS]:
+        if sum(part not in ("", ".", "..") for part in parts[:count]) >= _MIN_PARTS:
             yield "/".join(parts[:count])
 
 
@@ -80,7 +80,7 @@ def _option_of(path: str, lines: list[Line], failure: Failure) -> _Option | None
 def _lines(failure: Failure, message: str) -> list[Line]:
     """Returns the lines printed above the failure, and the launchers' lines below it that show the command."""
     own = failure.finding
-    below = [one for one in failure.choice.live[:_MOST_FINDINGS] if own.position < one.position]
+    below = [one for one in failure.choice.live[:_MAX_FINDINGS] if own.position < one.position]
     lines = [*(line for one in below for line in one.event.lines), *failure.printed]
     return [line for line in lines if line.text.strip() not in message]
 

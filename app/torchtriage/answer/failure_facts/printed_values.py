@@ -17,9 +17,9 @@ from torchtriage.domain.line import Line
 from torchtriage.facts import progress
 from torchtriage.lazy_regex import lazy_regex
 
-_MOST_NAMES = 12
+_MAX_NAMES = 12
 _OPERANDS = ("operand", "other_operand", "argument", "index", "condition")
-_LONGEST = 80  # characters of a value
+_MAX_LENGTH = 80  # characters of a value
 _IN_MESSAGE = lazy_regex(r"(?<![\w./\\-])['\"`]?(?:--)?([A-Za-z]\w*(?:[_-]\w+)+)['\"`]?(?![\w/\\(.-])")
 _QUOTED = lazy_regex(r"['\"`](?:--)?([A-Za-z_]\w{2,40})['\"`]")
 _OF_SHAPES = lazy_regex(
@@ -27,9 +27,9 @@ _OF_SHAPES = lazy_regex(
 )
 _SHAPE = r"torch\.Size\(\[[\d, ]*\]\)|\(\d+(?:, ?\d+)*,?\)|\[\d+(?:, ?\d+)*\]"
 _VALUE = (
-    rf"(?:(?P<shape>{_SHAPE})|\"(?P<double>[^\"\n]{{0,{_LONGEST}}})\"|'(?P<single>[^'\n]{{0,{_LONGEST}}})'"
+    rf"(?:(?P<shape>{_SHAPE})|\"(?P<double>[^\"\n]{{0,{_MAX_LENGTH}}})\"|'(?P<single>[^'\n]{{0,{_MAX_LENGTH}}})'"
     rf"|(?P<plain>-?\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?|True|False|None|null|true|false)(?![\w./:-])"
-    rf"|(?P<word>[\w./~@+-]{{1,{_LONGEST}}})(?=[,;)}}\]]|\s*$))"
+    rf"|(?P<word>[\w./~@+-]{{1,{_MAX_LENGTH}}})(?=[,;)}}\]]|\s*$))"
 )
 # A call in the code of a frame or a warning. Its arguments were not printed by the program: `init(group=True`, but not
 # `Namespace(lr=0.1`
@@ -63,7 +63,7 @@ def printed_values(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact
 
 
 def _settings(failure: Failure, known: Mapping[str, Fact]) -> Iterator[_Printed]:
-    names = list(dict.fromkeys((*_of_message(failure), *_of_operands(known))))[:_MOST_NAMES]
+    names = list(dict.fromkeys((*_of_message(failure), *_of_operands(known))))[:_MAX_NAMES]
     lines = failure.printed if names else ()
     whole = "\n".join([line.text for line in lines])
     for name in names:
@@ -76,7 +76,7 @@ def _shapes(failure: Failure) -> Iterator[_Printed]:
     raised = failure.raised
     if raised is None or not _OF_SHAPES.search(raised.message):
         return
-    for name in list(_names_of(_users(failure)))[:_MOST_NAMES]:
+    for name in list(_names_of(_users(failure)))[:_MAX_NAMES]:
         if found := _last(name, _shape_of(name), failure.printed, failure, shapes=True):
             yield found
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 from torchtriage.lazy_regex import lazy_regex
 
 Node = TypeVar("Node", bound=ast.AST)
-LONGEST = 1000  # characters: longer lines are not parsed
+MAX_LENGTH = 1000  # characters: longer lines are not parsed
 _DICT_ITEM = lazy_regex(r"(?:'[^'\n]*'|\"[^\"\n]*\"): ")  # "input_ids": feature["ids"],
 _BLOCK = lazy_regex(r"(?:if|while|for|with|async|def|class)\b")
 _OTHERS_FRAME = lazy_regex(r'\s+File "[^"\n]+", line \d+')  # another rank's frame that was written into the same line
@@ -30,7 +30,7 @@ class Statement:
     text: str
     tree: ast.Module
     start: int = 0
-    end: int = LONGEST * 2
+    end: int = MAX_LENGTH * 2
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
@@ -63,7 +63,7 @@ def parsed(code: str, marked: str = "") -> Statement | None:
     parsed. `marked` is the part of the line that Python underlined."""
     # A backslash means that the statement continues in a line that no traceback quotes.
     code = code.strip().removesuffix("\\").rstrip()
-    if not code or len(code) > LONGEST:
+    if not code or len(code) > MAX_LENGTH:
         return None
     for text in _repaired(code):
         try:

@@ -14,9 +14,9 @@ from torchtriage.facts import progress
 from torchtriage.lazy_regex import lazy_regex
 
 OWN_NUMBERS = "own-numbers"  # the vocabulary's list: words before a number that is specific to one process
-_MOST_GROUPS = 4  # groups of ranks with the same values
-_MOST_VALUES = 2  # values in one line that differ between ranks
-_LONGEST = 400  # characters of a line that are compared
+_MAX_GROUPS = 4  # groups of ranks with the same values
+_MAX_VALUES = 2  # values in one line that differ between ranks
+_MAX_LENGTH = 400  # characters of a line that are compared
 _OF_SHAPES = lazy_regex(r"(?i)shape|size|dimension|mat1|broadcast|numel|channels")
 _RANK = lazy_regex(r"(?i)\brank[ _:=#]{0,2}(\d{1,6})\b")
 _VALUE = lazy_regex(
@@ -48,7 +48,7 @@ def rank_differences(failure: Failure) -> Iterator[Fact]:
         if words:
             yield failure.fact("printed_by_rank_words", words, line=line)
     steps = _progress(failure) if waited else {}
-    last = {rank: step for rank, line in steps.items() if (step := progress.step(line.text[:_LONGEST])) is not None}
+    last = {rank: step for rank, line in steps.items() if (step := progress.step(line.text[:_MAX_LENGTH])) is not None}
     if told := _folded({rank: str(step) for rank, step in last.items()}):
         yield Fact("steps_by_rank", told)
 
@@ -86,7 +86,7 @@ def _rank(line: Line) -> int | None:
 
 def _words(text: str) -> str:
     """Returns a line without its values, so that it is the same for all ranks."""
-    return _VALUE.sub("\0", _RANK.sub("rank", text[:_LONGEST]))
+    return _VALUE.sub("\0", _RANK.sub("rank", text[:_MAX_LENGTH]))
 
 
 def _different(texts: Mapping[int, str], failure: Failure) -> str | None:
@@ -95,12 +95,12 @@ def _different(texts: Mapping[int, str], failure: Failure) -> str | None:
     if own is None or len(texts) < 2:
         return None
     words = _words(texts[own])
-    same = {rank: _RANK.sub("rank", text[:_LONGEST]) for rank, text in texts.items() if _words(text) == words}
+    same = {rank: _RANK.sub("rank", text[:_MAX_LENGTH]) for rank, text in texts.items() if _words(text) == words}
     values = {rank: _VALUE.findall(text) for rank, text in same.items()}
     count = len(values[own])
     different = [at for at in range(count) if len({told[at] for told in values.values()}) > 1]
     different = [at for at in different if not _is_own_number(at, values, same[own], failure)]
-    if not 0 < len(different) <= _MOST_VALUES:
+    if not 0 < len(different) <= _MAX_VALUES:
         return None
     return _folded({rank: _told(same[rank], different) for rank in values})
 
@@ -136,7 +136,7 @@ def _is_own_number(at: int, values: Mapping[int, list[str]], text: str, failure:
 
 def _name(form: Mapping[int, Line]) -> str:
     """Returns the words before the first value that differs."""
-    texts = [_RANK.sub("rank", line.text[:_LONGEST]) for line in form.values()]
+    texts = [_RANK.sub("rank", line.text[:_MAX_LENGTH]) for line in form.values()]
     values = [_VALUE.findall(text) for text in texts]
     at = next((at for at in range(len(values[0])) if len({told[at] for told in values}) > 1), 0)
     begins = [found.start() for found in _VALUE.finditer(texts[0])]
@@ -154,7 +154,7 @@ def _folded(values: Mapping[int, str]) -> str | None:
     groups: dict[str, list[int]] = {}
     for rank, value in sorted(values.items()):
         groups.setdefault(value, []).append(rank)
-    if not 1 < len(groups) <= _MOST_GROUPS:
+    if not 1 < len(groups) <= _MAX_GROUPS:
         return None
     ordered: Iterable[tuple[str, list[int]]] = sorted(groups.items(), key=lambda group: (len(group[1]), group[1][0]))
     return "; ".join(f"rank{'s' if len(ranks) > 1 else ''} {RankSet.of(ranks)}: {value}" for value, ranks in ordered)

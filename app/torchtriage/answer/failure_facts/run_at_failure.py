@@ -18,7 +18,7 @@ from torchtriage.reading.prefixes.times import seconds_between
 JOB_KINDS = "job-kinds"  # the vocabulary's list: words in scripts and functions, by kind of job
 _SIGNALS = {int(one): one.name for one in Signals}
 _SHORT = 4  # letters: a word of at most this length counts only as a whole word
-_MOST_LINES = 8  # lines of progress that are searched for the step
+_MAX_LINES = 8  # lines of progress that are searched for the step
 
 
 def run_at_failure(failure: Failure) -> Iterator[Fact]:
@@ -129,4 +129,4 @@ def _at(name: str, value: str | int, line: Line | None, rank: int | None = None)
 def _line_of_step(failure: Failure, step: int) -> Line | None:
     """Returns the line of progress that shows the last step."""
     lines = sorted(failure.reading.environment.progress_lines, key=lambda line: line.position, reverse=True)
-    return next((line for line in lines[:_MOST_LINES] if progress.step(progress.newest(line.text)) == step), None)
+    return next((line for line in lines[:_MAX_LINES] if progress.step(progress.newest(line.text)) == step), None)

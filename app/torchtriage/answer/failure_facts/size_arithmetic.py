@@ -16,10 +16,10 @@ _SHAPE = lazy_regex(r"[\[(](\d{1,12}(?:, ?\d{1,12}){1,7})[\])]")
 _IN_BRACKETS = lazy_regex(r"\((\d{1,12})\)")
 _NAMED = lazy_regex(r"\bsize (\d{1,12})\b")
 _NUMBER = lazy_regex(r"(?<![\w.\-/:])\d{1,9}(?![\w/:]|\.\d)")
-_LEAST = 8  # smaller sizes are often multiples of each other by chance
-_LEAST_SIDE = 7  # patches along an image
-_MOST_TIMES, _MOST_APART = 64, 4
-_LARGEST_DIVISOR = 4096
+_MIN_SIZE = 8  # smaller sizes are often multiples of each other by chance
+_MIN_SIDE = 7  # patches along an image
+_MAX_TIMES, _MAX_APART = 64, 4
+_MAX_DIVISOR = 4096
 
 
 def size_arithmetic(failure: Failure) -> Iterator[Fact]:
@@ -54,18 +54,18 @@ def _relation(message: str) -> str | None:
     if view := _VIEW.search(message):
         return _of_view([int(size) for size in view[1].split(",")], int(view[2]))
     pair = _pair(message)
-    if pair is None or min(pair) < _LEAST or pair[0] == pair[1]:
+    if pair is None or min(pair) < _MIN_SIZE or pair[0] == pair[1]:
         return None
     large, small = max(pair), min(pair)
     sides = [isqrt(size - 1) for size in pair]
-    if all(side >= _LEAST_SIDE and side * side + 1 == size for side, size in zip(sides, pair, strict=True)):
+    if all(side >= _MIN_SIDE and side * side + 1 == size for side, size in zip(sides, pair, strict=True)):
         return ", ".join(f"{size} = {side}² + 1" for side, size in zip(sides, pair, strict=True))
-    if large % small == 0 and large // small <= _MOST_TIMES:
+    if large % small == 0 and large // small <= _MAX_TIMES:
         return f"{large} = {large // small} × {small}"
     sides = [isqrt(size) for size in pair]
-    if all(side >= _LEAST_SIDE and side * side == size for side, size in zip(sides, pair, strict=True)):
+    if all(side >= _MIN_SIDE and side * side == size for side, size in zip(sides, pair, strict=True)):
         return ", ".join(f"{size} = {side}²" for side, size in zip(sides, pair, strict=True))
-    return f"{large} = {small} + {large - small}" if large - small <= _MOST_APART else None
+    return f"{large} = {small} + {large - small}" if large - small <= _MAX_APART else None
 
 
 def _pair(message: str) -> tuple[int, int] | None:
@@ -111,7 +111,7 @@ def _fitting(message: str) -> tuple[int, int] | None:
 def _division(message: str) -> str | None:
     first = message.strip().split("\n", 1)[0]
     numbers = list(dict.fromkeys(int(number) for number in _NUMBER.findall(first)))
-    if len(numbers) != 2 or not 1 < min(numbers) <= _LARGEST_DIVISOR:
+    if len(numbers) != 2 or not 1 < min(numbers) <= _MAX_DIVISOR:
         return None
     large, small = max(numbers), min(numbers)
     times, rest = divmod(large, small)

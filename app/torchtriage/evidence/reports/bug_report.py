@@ -13,8 +13,8 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.blocks import Piece, blocks
 from torchtriage.reading.file_types import KERNEL_LINE, NVIDIA_SMI_LOG
 
-MOST_BYTES = 256 << 20  # bytes of a report that are read; encoded dumps make some reports large
-_MOST_SMI = 8 << 20  # bytes of nvidia-smi's output
+MAX_BYTES = 256 << 20  # bytes of a report that are read; encoded dumps make some reports large
+_MAX_SMI = 8 << 20  # bytes of nvidia-smi's output
 # uname: Linux gpu-021 5.15.0-105-generic #115-Ubuntu SMP …
 _HOST = lazy_regex(rb"(?m)^uname: Linux ([\w.-]{1,255}) ")
 _HEADER = 256  # bytes of the script's own header, or of a section's heading
@@ -41,7 +41,7 @@ class BugReport:
         """Yields the report with all lines except the kernel's made empty, so that line numbers stay right. Raises
         UnreadableLog."""
         smi: list[bytes] = []
-        in_smi, number, left = False, 1, _MOST_SMI
+        in_smi, number, left = False, 1, _MAX_SMI
         for block in blocks(self._limited(), self._name):
             lines = block.removesuffix(b"\n").split(b"\n") if isinstance(block, Piece) else block.split(b"\n")
             printed: list[bytes] = []
@@ -58,7 +58,7 @@ class BugReport:
         self.smi = b"".join(smi)
 
     def _limited(self) -> Iterator[bytes]:
-        left = MOST_BYTES
+        left = MAX_BYTES
         for chunk in self._chunks:
             yield chunk[:left]
             left -= len(chunk)

@@ -10,7 +10,7 @@ from torchtriage.evidence.reports.report_line import ReportLine
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.whole_files import NotRead
 
-_MOST_OPENED = 200_000  # lists and objects in JSON
+_MAX_OPENED = 200_000  # lists and objects in JSON
 # |-----  Deployment  --------+---…| · +-----  Integration  -------+---…+
 _SECTION = lazy_regex(r"[|+]-+ {1,4}(\S.{0,30}?) {1,4}-+")
 _WELL = ("pass", "skip", "healthy", "not run")
@@ -18,7 +18,7 @@ _WELL = ("pass", "skip", "healthy", "not run")
 _WORDS_OF = ("warning", "error", "warnings")
 _TEXT = lazy_regex(r"(?i)(?:warning|(error)|info)\b")  # labels of rows that continue the test above
 _SECTION_MARK = "--"  # prefix of the name of a section of tests
-_MOST_TEXT = 1000  # characters
+_MAX_TEXT = 1000  # characters
 _PADDING = 2  # spaces after a value that fills its cell
 
 
@@ -60,7 +60,7 @@ def _rows(text: str, within_words: bool) -> Iterator[_Row]:
             if not open_.value or not cut:
                 yield open_
                 open_ = _Row(number, open_.depth + 1, "", value)
-            elif len(open_.value) < _MOST_TEXT:
+            elif len(open_.value) < _MAX_TEXT:
                 open_ = open_._replace(value=open_.value + value)
         else:
             if open_ is not None:
@@ -105,8 +105,8 @@ def _diagnosis(rows: list[_Row]) -> Iterator[ReportLine]:
 
 
 def _of_json(text: str) -> Iterator[ReportLine]:
-    if text.count("[") + text.count("{") > _MOST_OPENED:
-        raise NotRead(f"more than {_MOST_OPENED:,} lists")
+    if text.count("[") + text.count("{") > _MAX_OPENED:
+        raise NotRead(f"more than {_MAX_OPENED:,} lists")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -192,7 +192,7 @@ def _is_well(state: str) -> bool:
 
 def _said(command: str, device: str, test: str, state: str, said: str) -> str:
     what = ": ".join(part for part in (device.strip(), test, state) if part)
-    return f"dcgmi {command}: {what}: {' '.join(said.split())[:_MOST_TEXT]}"
+    return f"dcgmi {command}: {what}: {' '.join(said.split())[:_MAX_TEXT]}"
 
 
 class _Numbers:

@@ -14,7 +14,7 @@ _PORT = lazy_regex(r"\s+Port (\d{1,3}):")
 _STATUS = lazy_regex(r"Infiniband device '([\w.:-]{1,40})' port (\d{1,3}) status:")
 #   State: Down ·   state:           1: DOWN
 _FIELD = lazy_regex(r"\s+([A-Za-z ]{2,20}):\s+(?:\d{1,2}: )?(\S.{0,60}?)\s*$")
-_MOST_TEXT = 400  # characters of a message about a port
+_MAX_TEXT = 400  # characters of a message about a port
 _SHOWN = ("physical state", "phys state", "rate", "link layer", "link_layer")
 # -E- gpu-021/U1/P1 - "link_down_counter" increased during the run (difference value=3, …) · -E- gpu-7 mlx5_2/U1/P1 - …
 _ERROR = lazy_regex(r"-E- +(?:(\S{1,64}?)(?: \S{1,40}?)?/\S{0,40} - )?(.{1,300})")
@@ -52,7 +52,7 @@ def _ports(text: str) -> Iterator[ReportLine]:
             name, value = found[1].strip(), found[2]
             if name.lower() == "state":
                 open_ = ReportLine(number, f"ibstat: {card} port {port}: State: {value.capitalize()}")
-            elif open_ is not None and name.lower() in _SHOWN and len(open_.text) < _MOST_TEXT:
+            elif open_ is not None and name.lower() in _SHOWN and len(open_.text) < _MAX_TEXT:
                 open_ = open_._replace(text=f"{open_.text}, {name.replace('phys ', 'Physical ')}: {value}")
     if open_ is not None:
         yield open_

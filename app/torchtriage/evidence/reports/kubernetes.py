@@ -11,9 +11,9 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.whole_files import NotRead
 
 _Told = tuple[int, str, str | None]  # (line number, text, time)
-_MOST_OPENED = 500_000  # lists and objects in JSON
-_MOST_TEXT = 4000  # characters of a message
-_FEW = 3  # a JSON document with at most this many line ends was printed without any
+_MAX_OPENED = 500_000  # lists and objects in JSON
+_MAX_TEXT = 4000  # characters of a message
+_MAX_LINE_ENDS = 3  # a JSON document with at most this many line ends was printed without any
 #     "nodeName": "gpu-021" ·   nodeName: gpu-021
 _NODE = lazy_regex(r'"?nodeName"?: "?([\w.-]{1,253})')
 #     "finishedAt": "2026-05-01T09:05:11Z" ·   lastTimestamp: "2026-05-01T09:05:11Z"
@@ -30,7 +30,7 @@ def lines(text: str) -> Iterator[ReportLine]:
     """Yields the lines of the output. Raises NotRead if JSON has too many lists to read."""
     nodes = {found[1] for found in _NODE.finditer(text)}
     host = nodes.pop() if len(nodes) == 1 else None
-    short = text.lstrip()[:1] in "{[" and text.strip().count("\n") < _FEW
+    short = text.lstrip()[:1] in "{[" and text.strip().count("\n") < _MAX_LINE_ENDS
     own = _printed(text) if short else text.split("\n")
     depths = [_key_at(line)[0] for line in own if _EVENT.match(line)]
     told = _events(own, min(depths)) if depths else _dated(own)
@@ -38,8 +38,8 @@ def lines(text: str) -> Iterator[ReportLine]:
 
 
 def _printed(text: str) -> list[str]:
-    if text.count("[") + text.count("{") > _MOST_OPENED:
-        raise NotRead(f"more than {_MOST_OPENED:,} lists")
+    if text.count("[") + text.count("{") > _MAX_OPENED:
+        raise NotRead(f"more than {_MAX_OPENED:,} lists")
     try:
         return json.dumps(json.loads(text), indent=1, ensure_ascii=False).split("\n")
     except (ValueError, RecursionError) as error:
@@ -64,7 +64,7 @@ def _events(lines: list[str], depth: int) -> Iterator[_Told]:
     for number, line in enumerate(lines, 1):
         deep, key, value = _key_at(line)
         if deep > depth and open_ == "message":  # the message continues over several lines
-            if len(told["message"]) < _MOST_TEXT:
+            if len(told["message"]) < _MAX_TEXT:
                 told["message"] += f" {line.strip()}"
         elif deep == depth and key:
             key = _NEWER.get(key, key)

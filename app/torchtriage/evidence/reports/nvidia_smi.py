@@ -28,7 +28,7 @@ _XML_NAMES = {
     "remapped_row_corr": "Correctable Error", "pending_blacklist": "Pending Page Blacklist",
     "pending_retirement": "Pending", "drain_and_reset_recommended": "Drain and Reset Recommended",
 }  # fmt: skip
-_DEEPEST = 8  # nested sections
+_MAX_DEPTH = 8  # nested sections
 _NOTHING = frozenset({"N/A", "None", "No", "0", "Not Active", "Enabled", "Disabled"})  # values that report no problem
 
 
@@ -52,7 +52,7 @@ def _xml(text: str) -> Iterator[ReportLine]:
             if tag[1]:
                 del sections[-1:]
             elif tag[4] is None:
-                sections = [*sections[:_DEEPEST], _XML_NAMES.get(tag[2]) or tag[2].replace("_", " ").title()]
+                sections = [*sections[:_MAX_DEPTH], _XML_NAMES.get(tag[2]) or tag[2].replace("_", " ").title()]
             elif (value := tag[4].strip()) and value not in _NOTHING:
                 path = "".join(f"{name}: " for name in sections)
                 name = _XML_NAMES.get(tag[2]) or tag[2].replace("_", " ").title()
@@ -73,7 +73,7 @@ def _tree(text: str) -> Iterator[ReportLine]:
                 yield ReportLine(number, line.rstrip())
             continue
         sections = [each for each in sections if each[0] < depth]
-        if value is None and len(sections) < _DEEPEST:
+        if value is None and len(sections) < _MAX_DEPTH:
             sections.append((depth, line.strip()[:60]))
         elif gpu and value is not None and value[3] not in _NOTHING:
             path = "".join(f"{name}: " for _, name in sections)

@@ -12,11 +12,11 @@ from torchtriage.evidence.reports import dcgm, infiniband, kubernetes, metrics, 
 from torchtriage.evidence.reports.report_line import ReportLine
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.file_types import FileForm
-from torchtriage.reading.record_lines import LONGEST_TEXT
+from torchtriage.reading.record_lines import MAX_TEXT_LENGTH
 from torchtriage.reading.whole_files import NotRead
 
-MOST_BYTES = 8 << 20  # bytes of a report; larger files are read as logs
-_MOST_LINES = 40_000  # statements of one file; `nvidia-smi -q` prints about 40 per GPU
+MAX_BYTES = 8 << 20  # bytes of a report; larger files are read as logs
+_MAX_LINES = 40_000  # statements of one file; `nvidia-smi -q` prints about 40 per GPU
 
 
 # dmesg.gpu-021.txt, nvidia-smi-q.gpu-021.txt
@@ -59,20 +59,20 @@ def lines_of(
     made: list[Line] = []
     warning = None
     try:
-        every = list(islice(READERS[form](text), _MOST_LINES + 1))
+        every = list(islice(READERS[form](text), _MAX_LINES + 1))
     except NotRead as reason:
-        every, warning = list(islice(_as_they_are(text), _MOST_LINES)), f"{form}: {reason}, so read line by line"
+        every, warning = list(islice(_as_they_are(text), _MAX_LINES)), f"{form}: {reason}, so read line by line"
     every = every or [ReportLine(1, f"{form}: nothing to report")]
-    if len(every) > _MOST_LINES:
-        warning = f"{form}: only its first {_MOST_LINES:,} statements were read"
-    for told in every[:_MOST_LINES]:
-        raw = own[told.number - 1][:LONGEST_TEXT]
+    if len(every) > _MAX_LINES:
+        warning = f"{form}: only its first {_MAX_LINES:,} statements were read"
+    for told in every[:_MAX_LINES]:
+        raw = own[told.number - 1][:MAX_TEXT_LENGTH]
         place = host_name(told.host) or host
         made.append(
             Line(
                 told.number + first - 1,
                 raw,
-                told.text[:LONGEST_TEXT],
+                told.text[:MAX_TEXT_LENGTH],
                 above.down(len(made) + 1),
                 file,
                 host=place,

@@ -18,7 +18,7 @@ _ENDED = lazy_regex(r"(?:^|\s)EndTime=(\d{4}-\d\d-\d\dT[\d:]{8})")
 _DASHES = lazy_regex(r" *-{2,}(?: +-{2,})* *$")
 _DASH = lazy_regex(r"-+")
 _UNKNOWN = ("", "Unknown", "None")
-_MOST_OPENED = 500_000  # lists and objects in JSON
+_MAX_OPENED = 500_000  # lists and objects in JSON
 
 
 def lines(text: str) -> Iterator[ReportLine]:
@@ -65,8 +65,8 @@ def _told(rows: Iterable[tuple[int, list[str]]]) -> Iterator[ReportLine]:
 
 
 def _of_json(text: str) -> Iterator[ReportLine]:
-    if text.count("[") + text.count("{") > _MOST_OPENED:
-        raise NotRead(f"more than {_MOST_OPENED:,} lists")
+    if text.count("[") + text.count("{") > _MAX_OPENED:
+        raise NotRead(f"more than {_MAX_OPENED:,} lists")
     try:
         jobs = json.loads(text).get("jobs")
     except (ValueError, RecursionError) as error:

@@ -14,11 +14,11 @@ from torchtriage.parsing.repeated_frames import RepeatedFrames
 from torchtriage.parsing.tracebacks import grammar
 from torchtriage.parsing.tracebacks.open_traceback import Stream
 
-LONGEST_MESSAGE = 40  # lines
+MAX_MESSAGE_LINES = 40  # lines
 IGNORED_FOR = 3  # lines in which the traceback that Python ignored must begin
 LINES_KEPT = 6  # lines of a message kept as evidence
 OUTER_FRAMES = 4  # of the user's that are left out there
-MOST_FRAMES = 60  # frames kept of one traceback, the innermost
+MAX_FRAMES = 60  # frames kept of one traceback, the innermost
 _NEAR_END = 2000  # lines; a traceback that is open so near the end of its file was cut off by that end
 
 
@@ -202,11 +202,11 @@ class Tracebacks(Extractor):
         return True
 
     def _cut(self, stream: Stream) -> None:
-        self.deep = self.deep or len(stream.frames) > MOST_FRAMES + 1
-        cut = stream.frames[: -MOST_FRAMES - 1]
+        self.deep = self.deep or len(stream.frames) > MAX_FRAMES + 1
+        cut = stream.frames[: -MAX_FRAMES - 1]
         if cut:
             stream.outer = [frame for frame in (*stream.outer, *cut) if frame.user_code][-OUTER_FRAMES:]
-            del stream.frames[: -MOST_FRAMES - 1]
+            del stream.frames[: -MAX_FRAMES - 1]
 
     def _in_frames(self, stream: Stream, line: Line, text: str) -> bool:
         bare = text.strip("│╭╰─╮╯❱ ")
@@ -260,7 +260,7 @@ class Tracebacks(Extractor):
         ended = (
             (stream.blank and not unfinished and not stream.within_source(text))
             or (grammar.LOG_LINE.match(text) and not grammar.QUOTED.match(text))
-            or len(stream.message) >= LONGEST_MESSAGE
+            or len(stream.message) >= MAX_MESSAGE_LINES
         )
         if ended or not stream.continues(line, text):
             if text[:1] == " " and not stream.quoted and stream.type.startswith(grammar.OF_DYNAMO):

@@ -10,9 +10,9 @@ from torchtriage.domain.event import Frame, Raised
 from torchtriage.domain.line import Line, Position
 from torchtriage.parsing.tracebacks import grammar
 
-_LEAST_CODE = 8  # characters
+_MIN_CODE = 8  # characters
 _OTHER_FRAME = '  File "'  # another rank wrote its frame behind a line of code
-_OWN_CODE = 20  # characters: so long a line stands in one place of a program, as a rule
+_MIN_OWN_CODE = 20  # characters: so long a line stands in one place of a program, as a rule
 GAP = 400  # lines; where so many are missing the rest of a traceback is not there
 
 
@@ -130,7 +130,7 @@ class Stream:
         last, code = self.frames[-1], text.strip().partition(_OTHER_FRAME)[0].rstrip()
         if not last.code and "^" not in code and not self._is_of_another_frame(code):
             half = len(code) // 2  # Two ranks wrote it into one another.
-            twice = half > _LEAST_CODE and code[:half] == code[half:]
+            twice = half > _MIN_CODE and code[:half] == code[half:]
             self.frames[-1] = _with_code(last, code[:half] if twice else code, last.marked)
             self.code_indent = text.find(code)
             self.place.append(line)
@@ -141,7 +141,7 @@ class Stream:
     def _is_of_another_frame(self, code: str) -> bool:
         """-> whether a line of code was read below another frame already, where ranks write their tracebacks into one
         another. Wrappers, which pass all arguments on, have the same code in many places."""
-        if len(code) < _OWN_CODE or "*" in code:
+        if len(code) < _MIN_OWN_CODE or "*" in code:
             return False
         place = self.frames[-1].file, self.frames[-1].line
         return self.code_places.setdefault(code, place) != place and self.heads > 1

@@ -20,13 +20,13 @@ from torchtriage.reading.prefixes.known import prefix_of
 from torchtriage.reading.prefixes.learned import FORMS, is_host
 from torchtriage.reading.prefixes.margins_and_markup import common_beginning
 
-_FEWEST = 8  # lines
+_MIN_COUNT = 8  # lines
 _NEARLY_ALL = 0.95  # share of the lines with the label
 _HEADINGS = 2  # lines above a table, without the label
-_LONGEST = 160  # characters
+_MAX_LENGTH = 160  # characters
 _FAR = 48  # tokens
-_MOST_WRITERS = 8  # writers whose numbers never fall from one line to the next
-_MOST_DIGITS = 9
+_MAX_WRITERS = 8  # writers whose numbers never fall from one line to the next
+_MAX_DIGITS = 9
 _DIGITS = lazy_regex(r"\d+")
 _TOKEN = lazy_regex(r"\d+|[^\W\d_]+|\s+|.")
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
@@ -55,8 +55,8 @@ _FOREIGN_THERE = lazy_regex(
 )  # perhaps from one of several hosts
 # one search of all lines, because most files have none
 _FOREIGN_BEHIND = re2.compile(rf"(?m)[^\n](?:{_FOREIGN.pattern})")
-MOST_CUSTOM_LABELS = 16  # different labels of a file
-_LONGEST_ON_TRACEBACK = 120  # characters
+MAX_CUSTOM_LABELS = 16  # different labels of a file
+_MAX_TRACEBACK_LABEL_LENGTH = 120  # characters
 _TRACEBACK = "Traceback (most recent call last)"
 _FRAME = lazy_regex(r'\s*File "[^"]+", line \d')
 _FRAME_BEGINS = '   File "'  # begins with the blank of a label
@@ -72,8 +72,8 @@ _INSIDE = ("rank", "short", "local", "number", "bracket", "compose", "kubetail",
 
 def custom_label(lines: Sequence[str]) -> str | None:
     """Returns a regex for the text with which nearly all of a file's first lines begin, or None."""
-    filled = [line[:_LONGEST] for line in lines if line.strip()]
-    if len(filled) < _FEWEST or not _begin_alike(filled) or not _FOREIGN_BEHIND.search("\n".join(filled)):
+    filled = [line[:_MAX_LENGTH] for line in lines if line.strip()]
+    if len(filled) < _MIN_COUNT or not _begin_alike(filled) or not _FOREIGN_BEHIND.search("\n".join(filled)):
         return None
     label = _label_part("".join(_common_tokens(filled)))
     if not label:
@@ -88,8 +88,8 @@ def custom_label(lines: Sequence[str]) -> str | None:
 
 def _is_counter(values: Sequence[str]) -> bool:
     """Returns whether a number counts lines or seconds, so it names no writer: it never falls and has many values."""
-    numbers = [int(value[:_MOST_DIGITS]) for value in values]
-    return len(set(numbers)) > max(_MOST_WRITERS, len(numbers) // 8) and all(a <= b for a, b in pairwise(numbers))
+    numbers = [int(value[:_MAX_DIGITS]) for value in values]
+    return len(set(numbers)) > max(_MAX_WRITERS, len(numbers) // 8) and all(a <= b for a, b in pairwise(numbers))
 
 
 def _without_known(text: str) -> str:
@@ -199,7 +199,7 @@ def label_before_traceback(text: str, below: Iterable[str]) -> str | None:
 
 
 def _label_regex(label: str, below: Iterable[str], further: re.Pattern[str]) -> str | None:
-    if not label.strip() or len(label) > _LONGEST_ON_TRACEBACK or label[-1] not in " \t:]|>)":
+    if not label.strip() or len(label) > _MAX_TRACEBACK_LABEL_LENGTH or label[-1] not in " \t:]|>)":
         return None
     form = re.sub(r"\d+", lambda _: r"\d+", re.escape(label))
     pattern = re.compile(rf"{form}{further.pattern}")

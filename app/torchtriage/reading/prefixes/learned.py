@@ -14,8 +14,8 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.margins_and_markup import Edges
 
 _SHARE = 0.8  # share of a file's first lines with the label
-_FEWEST = 4  # lines
-_MOST = 64  # different names; with more, they are not names
+_MIN_COUNT = 4  # lines
+_MAX_COUNT = 64  # different names; with more, they are not names
 _LINES_PER_TASK = 10  # lines of each task, if not all lines are from tasks
 _LINES_PER_HOST = 3  # lines of each host, if not all lines are from hosts
 _TASK_SHARE = 0.4  # share of the first lines that such tasks wrote
@@ -134,7 +134,7 @@ class Labels(NamedTuple):
 def learned_label(lines: Sequence[str]) -> str | None:
     """Returns the label with which nearly all of a file's first lines begin, or that of one step of a job, or None."""
     filled = [line for line in lines if line.strip()]
-    if len(filled) < _FEWEST:
+    if len(filled) < _MIN_COUNT:
         return None
     name = next((name for name, form in FORMS.items() if _fits(name, form, filled)), None)
     if name is None and _NUMBER_OR_HOST.search("\n".join(["", *filled])):
@@ -151,7 +151,7 @@ def _surely_of_hosts(lines: list[str]) -> bool:
     """Returns whether some lines begin with hosts because only remote output is labelled: a few typical host names
     appear again and again."""
     names = Counter(hit["host"] for hit in map(FORMS["host"].match, lines) if hit and is_host(hit["host"]))
-    return 1 < len(names) <= _MOST and min(names.values()) >= _LINES_PER_HOST
+    return 1 < len(names) <= _MAX_COUNT and min(names.values()) >= _LINES_PER_HOST
 
 
 def _surely_numbered(lines: list[str]) -> bool:
@@ -215,4 +215,4 @@ def _fits(name: str, form: re.Pattern[str], lines: list[str]) -> bool:
         return True
     if name == "stern" and not _of_containers(found):
         return False
-    return len(set(names)) <= min(_MOST if name != "bracket" else 4096, len(lines) / 2)
+    return len(set(names)) <= min(_MAX_COUNT if name != "bracket" else 4096, len(lines) / 2)

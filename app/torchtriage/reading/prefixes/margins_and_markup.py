@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from torchtriage.lazy_regex import lazy_regex
 
-_FEWEST = 4  # lines
-_MOST_MARGINS = 3  # nested margins
+_MIN_COUNT = 4  # lines
+_MAX_MARGINS = 3  # nested margins
 _NEARLY_ALL = 0.95  # share of the lines with a mark
 _NUMBERED = 0.8  # share of the lines with a number; between search results there are rules
 _IN_A_ROW = 0.6  # share of the numbers that are followed by the next one
@@ -31,10 +31,10 @@ _HEADINGS = 3  # lines above a diff without its mark
 _AT_EDGE = lazy_regex(
     r"(\s*)(?:Traceback \(most recent|\[(?:rank|default)\d{1,6}\]:|[WEIF]\d{4} \d\d:\d\d:\d\d\.\d|\d{4}-\d\d-\d\d[T ]\d\d:)"
 )
-_SHORTEST, _LONGEST = 8, 200  # characters of a text added after every line
+_MIN_LENGTH, _MAX_LENGTH = 8, 200  # characters of a text added after every line
 _OWN_FIELDS = lazy_regex(r"(?:[:|,]? ?\b[\w.]{1,40}=\"[^\"]{0,80}\")+$")
 _TAILS = ("`", "|", "│", "\\", "^[[0m", "[0m")
-_FEWEST_MARKED = 2  # lines that show it
+_MIN_MARKED_LINES = 2  # lines that show it
 _MARKUP = lazy_regex(
     r"&(?:quot|lt|gt|nbsp|apos|#39|#x27|#34|#x2[27]);|</?(?:p|div|span|td|tr|li|pre|code)\b[^<>]{0,200}>|<br ?/?>"
     r"|[\u00a0\u200b\u3000]{2}|\w[\u00a0]\w|^[\u200b\ufeff]|File [“”„]|[\ufb00-\ufb04]|(?:Error|Exception)：|\]：|，line \d|(?:Error|Exception): [^\n]{0,200}[“‘]"
@@ -80,9 +80,9 @@ def without_edges(text: str, edges: Edges) -> str:
 def margins(lines: Sequence[str]) -> tuple[re.Pattern[str], ...]:
     """Returns regexes for the margins of a file, from its first lines, the outer ones first."""
     found: list[re.Pattern[str]] = []
-    while len(found) < _MOST_MARGINS:
+    while len(found) < _MAX_MARGINS:
         filled = [line for line in lines if line.strip()]
-        margin = (_line_numbers(filled) or _mark(filled)) if len(filled) >= _FEWEST else None
+        margin = (_line_numbers(filled) or _mark(filled)) if len(filled) >= _MIN_COUNT else None
         if margin is None:
             break
         found.append(margin)
@@ -105,7 +105,7 @@ def tails(lines: Sequence[str]) -> tuple[str, ...]:
     marked = sum(line.rstrip().endswith(_TAILS) for line in lines[:_FIRST])
     texts = [line.rstrip() for line in lines if line.strip()] if marked * 2 >= min(len(lines), _FIRST) else []
     found: list[str] = []
-    while len(texts) >= _FEWEST and len(found) < _MOST_MARGINS:
+    while len(texts) >= _MIN_COUNT and len(found) < _MAX_MARGINS:
         mark = next((each for each in _TAILS if sum(map(_ends_with(each), texts)) >= _NEARLY_ALL * len(texts)), None)
         if mark is None:
             break
@@ -117,9 +117,9 @@ def tails(lines: Sequence[str]) -> tuple[str, ...]:
 def _fields_behind(lines: Sequence[str]) -> str:
     """Returns the fields that a collector added after nearly every line. Usually empty."""
     first = [line.rstrip() for line in lines[:_FIRST]]
-    if len(first) < _FIRST or len({line[-_SHORTEST:] for line in first}) > 1:
+    if len(first) < _FIRST or len({line[-_MIN_LENGTH:] for line in first}) > 1:
         return ""
-    common = common_beginning([line[: -_LONGEST - 1 : -1] for line in first])[::-1]
+    common = common_beginning([line[: -_MAX_LENGTH - 1 : -1] for line in first])[::-1]
     found = _OWN_FIELDS.search(common)
     texts = [line.rstrip() for line in lines if line.strip()]
     if found is None or len(set(texts)) < _KINDS or sum(map(_ends_with(found[0]), texts)) < _NEARLY_ALL * len(texts):
@@ -142,7 +142,7 @@ def _line_numbers(lines: list[str]) -> re.Pattern[str] | None:
     if sum(map(bool, map(_NUMBER.match, lines[:_FIRST]))) * 2 < min(len(lines), _FIRST):
         return None  # true for most files
     hits = [hit for line in lines if (hit := _NUMBER.match(line))]
-    if len(hits) < max(_FEWEST, _NUMBERED * len(lines)):
+    if len(hits) < max(_MIN_COUNT, _NUMBERED * len(lines)):
         return None
     numbers = [int(hit[1]) for hit in hits]
     steps = [after - number for number, after in pairwise(numbers)]
@@ -166,7 +166,7 @@ def _mark(lines: list[str]) -> re.Pattern[str] | None:
         return _indent(lines) if first.isspace() and often >= _MOSTLY * len(lines) else None
     runs = [hit[0] for line in lines if line[0] == first and (hit := _MARKS.match(line))]
     mark = common_beginning(runs)
-    if not mark or len(runs) < _FEWEST:
+    if not mark or len(runs) < _MIN_COUNT:
         return None
     return re.compile(rf"{re.escape(mark)}|{re.escape(mark.rstrip())}$" if mark.strip() else re.escape(mark))
 
@@ -189,7 +189,7 @@ def has_markup(lines: Sequence[str]) -> bool:
     for line in lines:
         if (not line.isascii() or "&" in line or "<" in line) and _MARKUP.search(line):
             found += 1
-            if found >= _FEWEST_MARKED:
+            if found >= _MIN_MARKED_LINES:
                 return True
     return False
 

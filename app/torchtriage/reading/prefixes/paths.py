@@ -37,7 +37,7 @@ _HOST = lazy_regex(
     r"(?:^|/)(?P<host>(?:node|host|gpu-|dgx|hgx|compute|ip-|algo-)-?[a-z0-9.-]{0,40}?\d)(?=/|\.(?:log|out|err|txt)$|-\d{10}\b|[_.-](?:global_?|local_?)?rank)", re.I
 )  # fmt: skip
 _DIGITS = lazy_regex(r"\d+")
-_MOST_DIGITS = 9
+_MAX_DIGITS = 9
 # Numbered things that are not processes: launches, tasks of an array, parts of one log.
 _NO_TASK = lazy_regex(
     r"(?i)(?:attempt|restart|retry|run|job|trial|epoch|step|part|shard|seed|fold|exp|version|v|phase|stage)[_.-]?$"
@@ -114,7 +114,7 @@ def _numbered(names: Iterable[str]) -> dict[str, int]:
         if name.rpartition("/")[2].startswith("slurm-"):
             continue  # usually the tasks of an array
         same_but_numbers.setdefault(tuple(_DIGITS.split(name)), {})[name] = [
-            int(number[:_MOST_DIGITS]) for number in _DIGITS.findall(name)
+            int(number[:_MAX_DIGITS]) for number in _DIGITS.findall(name)
         ]
     found: dict[str, int] = {}
     for parts, files in same_but_numbers.items():

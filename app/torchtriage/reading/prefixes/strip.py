@@ -36,7 +36,7 @@ _REPEATED = lazy_regex(r"\s*\[repeated \d{1,9}x across cluster\](?: \(Ray dedupl
 _NODE_LABELS = ("node_name", "kubernetes_node_name", "kubernetes_host", "node", "nodename", "hostname", "host",
                 "instance")  # fmt: skip
 _POD_LABELS = ("pod", "pod_name", "kubernetes_pod_name", "k8s_pod_name")
-_MOST_ROUNDS = 4  # nested labels
+_MAX_ROUNDS = 4  # nested labels
 _LEARNING = Labels(learning=True)
 
 
@@ -60,7 +60,7 @@ _NOTHING = UNKNOWN[1:]
 def learn_labels(sample: Sequence[str]) -> Labels:
     """Returns the labels of nearly all of a file's first lines, including nested ones."""
     known = Labels(edges=edges_of(sample), learning=True)
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         texts = [strip_prefixes(line, known).text for line in sample] if known != _LEARNING else sample
         if more := learned_label(texts):
             known = known._replace(forms=(*known.forms, more))

@@ -21,7 +21,7 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.redaction.known_secrets import KnownSecrets
 from torchtriage.reading.redaction.redact import kept_scanner, redact, redacted
 from torchtriage.reading.scan import Scanner
-from torchtriage.reading.unwrap.decoder_interface import LARGEST
+from torchtriage.reading.unwrap.decoder_interface import MAX_BYTES
 from torchtriage.reading.unwrap.transport_encoding import decoded_text, decoded_word
 
 _SAMPLE = 64 << 10  # bytes that show a file's form
@@ -35,7 +35,7 @@ _ESCAPES = (
     rb"\x08",
 )
 _TIMES = 2
-_MOST_ERASED = 20  # characters in a row that backspaces erased
+_MAX_ERASED = 20  # characters in a row that backspaces erased
 _PACKED = rb"[A-Za-z0-9+/]{64}"
 _ESCAPE = re2.compile(b"|".join(_ESCAPES))
 _SLASHED = re2.compile(rb"\\+(?:u00|x)([2-7][0-9a-fA-F])")
@@ -56,10 +56,10 @@ def unspelled(chunks: Iterable[bytes]) -> Iterator[bytes]:
         read.append(chunk)
         size += len(chunk)
     if decoded_text(b"".join(read)[:_SAMPLE]) is not None:
-        while size <= LARGEST and (chunk := next(rest, b"")):
+        while size <= MAX_BYTES and (chunk := next(rest, b"")):
             read.append(chunk)
             size += len(chunk)
-        text = decoded_text(b"".join(read)) if size <= LARGEST else None
+        text = decoded_text(b"".join(read)) if size <= MAX_BYTES else None
         if text is not None and _holds_secrets(text):
             yield text
             return
@@ -120,7 +120,7 @@ def _plain(text: bytes) -> bytes:
     """Returns a text with its encoded characters decoded, all at once, because a callback for each character takes
     long."""
     text = text.replace(b"\0", b"")
-    for _ in range(_MOST_ERASED if b"\x08" in text else 0):
+    for _ in range(_MAX_ERASED if b"\x08" in text else 0):
         text = _ERASED.sub(b"", text)
     for _ in range(_TIMES):
         if b"\\" in text:

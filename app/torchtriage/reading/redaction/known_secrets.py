@@ -13,9 +13,9 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.redaction.secret_values import drawn_by_lot
 from torchtriage.reading.scan import Scanner
 
-_MOST = 64  # number of values, the first ones
-_LONG = 16  # bytes of a value that is also searched inside words
-_SHORTEST, _LONGEST = 8, 200
+_MAX_COUNT = 64  # number of values, the first ones
+_MIN_INNER_LENGTH = 16  # bytes of a value that is also searched inside words
+_MIN_LENGTH, _MAX_LENGTH = 8, 200
 _SHORT_TEXT = 4 << 10  # bytes of a text for which searching each value is faster than compiling them
 # these are no secrets, or are valid only for a moment
 _OPEN_KINDS = frozenset({"access-key-id", "cookie", "code", "signature"})
@@ -40,7 +40,7 @@ class KnownSecrets:
 
     def add(self, data: bytes, start: int, end: int, kind: str) -> None:
         """Remembers the value in `data` from `start` to `end`, unless something harmless may be spelled the same."""
-        if len(self._kinds) >= _MOST or not _SHORTEST <= end - start <= _LONGEST or kind in _OPEN_KINDS:
+        if len(self._kinds) >= _MAX_COUNT or not _MIN_LENGTH <= end - start <= _MAX_LENGTH or kind in _OPEN_KINDS:
             return
         value = data[start:end]
         if value not in self._kinds and _is_unique(value):
@@ -51,7 +51,9 @@ class KnownSecrets:
         """Yields (start, end, kind) for each place of one of the values."""
         for value, end in self._ends(data):
             start = end - len(value)
-            if len(value) >= _LONG or not (_is_in_word(data[start - 1 : start]) or _is_in_word(data[end : end + 1])):
+            if len(value) >= _MIN_INNER_LENGTH or not (
+                _is_in_word(data[start - 1 : start]) or _is_in_word(data[end : end + 1])
+            ):
                 yield start, end, self._kinds[value]
 
     def _ends(self, data: bytes) -> Iterator[tuple[bytes, int]]:
@@ -70,7 +72,7 @@ class KnownSecrets:
 
 
 def _is_unique(value: bytes) -> bool:
-    if len(value) < _LONG:
+    if len(value) < _MIN_INNER_LENGTH:
         return _UNIQUE_IF_SHORT.fullmatch(value) is not None
     return _UNIQUE.fullmatch(value) is not None and drawn_by_lot(value)
 

@@ -15,8 +15,8 @@ from torchtriage.reading.redaction.secret_patterns import KEY_BEGINS, KEY_ENDS
 from torchtriage.reading.redaction.secret_tables import Table
 from torchtriage.reading.redaction.secret_values import drawn_by_lot, is_chosen, is_open, is_secret
 
-_PATIENCE = 1000  # lines without a part of the body, after which it is over
-_MOST = 16  # bodies at once
+_MAX_GAP = 1000  # lines without a part of the body, after which it is over
+_MAX_OPEN = 16  # bodies at once
 _BEGINS = lazy_regex(KEY_BEGINS.encode())
 _ENDS = lazy_regex(KEY_ENDS.encode())
 # A line of a body, and whether anything follows it.
@@ -25,7 +25,7 @@ _RUN = lazy_regex(rb"[A-Za-z0-9+/=]{24,}")
 _LAST_RUN = lazy_regex(rb"([A-Za-z0-9+/]{60,80}={0,2})((?:\\+n)?[\"',]{0,3})$")
 _FULL = 40  # characters of a line of a key's body; the last one is shorter
 _HEX = lazy_regex(rb"[0-9a-f]{32}")  # a line of OpenVPN's keys
-_LONGEST_MAPPING = 100  # lines
+_MAX_MAPPING_LINES = 100  # lines
 _LAST_NAME = lazy_regex(
     rb"(?:# )?[\"'\[]?[A-Za-z][\w.\[\]\"'-]*(?: (?:will|must) be \w+)?[ ]?(?:[:=]>?)?[ ]?[{\[(]?[ \t\r]*\Z"
 )
@@ -82,7 +82,7 @@ class Following:
         if begun.left:
             self._begun.pop(begun.prefix, None)
             self._begun[begun.prefix] = begun
-            if len(self._begun) > _MOST:
+            if len(self._begun) > _MAX_OPEN:
                 del self._begun[next(iter(self._begun))]
 
     def _key(self, data: bytes, line: int, at: int, end: int) -> Iterator[Span]:
@@ -119,7 +119,7 @@ class _Key(Begun):
     __slots__ = ("_full",)
 
     def __init__(self, prefix: bytes) -> None:
-        self.prefix, self.left = prefix, _PATIENCE
+        self.prefix, self.left = prefix, _MAX_GAP
         self._full = False  # whether a full line was seen, so that a shorter one may be the last
 
     def part(self, line: bytes, plain: bytes) -> Sequence[Span]:
@@ -139,7 +139,7 @@ class _Key(Begun):
         last = shorter and (run[1].endswith(b"=") or (run[2] is not None and drawn_by_lot(run[1])))
         if not whole and not last:
             return ()
-        self.left, self._full = _PATIENCE, whole
+        self.left, self._full = _MAX_GAP, whole
         return ((run.start(1), run.end(1), "private-key"),)
 
 
@@ -179,7 +179,7 @@ class _Mapping(Begun):
         name = _LAST_NAME.search(line)
         self.prefix = line[: name.start() if name else 0].translate(DIGITS)
         self._doubt = doubt
-        self.left = _LONGEST_MAPPING if name else 0
+        self.left = _MAX_MAPPING_LINES if name else 0
 
     def part(self, line: bytes, plain: bytes) -> Sequence[Span]:
         if not plain.startswith(self.prefix):

@@ -56,8 +56,8 @@ from torchtriage.reading.scan import Scanner
 
 _kept_in: Path | None = None
 _Span = tuple[int, int, str]  # start, end and kind of a secret; the kind is empty if it is not a secret after all
-_LONG = 500  # bytes; of a longer value that is not a secret, only the end is checked again
-_LONGEST = 16 << 10
+_FULL_CHECK_LENGTH = 500  # bytes; of a longer value that is not a secret, only the end is checked again
+_MAX_LENGTH = 16 << 10
 
 
 def keep_compiled(folder: Path) -> None:
@@ -185,7 +185,7 @@ class _Formed(_Rule):
         end = self._rest.match(data, at).end()  # type: ignore[union-attr]  # it matches nothing, too
         begin = at - form.least
         if self._then:
-            found = self._then.match(data, end, end + _LONGEST)
+            found = self._then.match(data, end, end + _MAX_LENGTH)
             if found is None:
                 return begin, end, ""
             end = found.end()
@@ -224,7 +224,7 @@ class _Behind(_Rule):
         if named.assigned and _is_other(data, at, start, end, quote):
             return None
         if end - start < named.least or not self._believes(data, at, begun, data[start:end]):
-            return (start, end - _LONG, "") if end - start > _LONG else None
+            return (start, end - _FULL_CHECK_LENGTH, "") if end - start > _FULL_CHECK_LENGTH else None
         if named.doubt >= 2 and (named.assigned or named.apart) and is_open(data, start):
             return None
         if named.apart and is_digest(data, start, end):
@@ -356,7 +356,7 @@ _UNLISTED = lazy_regex(UNLISTED_WHOLE.encode())
 _NO_TOKEN = lazy_regex(lambda: words("begins_no_token"))
 _OF_BASE64 = (ascii_letters + digits + "+/_-").encode()
 _BASE64 = lazy_regex(rb"[A-Za-z0-9+/_-]{1,120}={0,2}")
-_LONGEST_UNNAMED = 100  # bytes; a longer word is data
+_MAX_UNNAMED_LENGTH = 100  # bytes; a longer word is data
 _OF_PASSWORDS = (ascii_letters + digits + "_!@#$%^*+-").encode()
 _STRONG = lazy_regex(rb"[\w!@#$%^*+-]{8,80}")
 _IN_A_PATH = (b"/", b"\\", b"%", b".")
@@ -564,8 +564,8 @@ def _unnamed(data: bytes, begin: int, end: int) -> _Span | None:
     says that it is an id."""
     begin = (
         begin
-        - len(data[max(0, begin - _LONGEST_UNNAMED) : begin])
-        + len(data[max(0, begin - _LONGEST_UNNAMED) : begin].rstrip(_OF_BASE64))
+        - len(data[max(0, begin - _MAX_UNNAMED_LENGTH) : begin])
+        + len(data[max(0, begin - _MAX_UNNAMED_LENGTH) : begin].rstrip(_OF_BASE64))
     )
     found = _BASE64.match(data, begin)
     word = found[0] if found else b""
@@ -577,7 +577,7 @@ def _unnamed(data: bytes, begin: int, end: int) -> _Span | None:
         b"\n",
     ):
         return None  # a line of data
-    if not 32 <= len(word) <= _LONGEST_UNNAMED or _NO_TOKEN.match(word) or not is_scattered(word):
+    if not 32 <= len(word) <= _MAX_UNNAMED_LENGTH or _NO_TOKEN.match(word) or not is_scattered(word):
         return None
     if data[begin - 1 : begin] in _IN_A_PATH or is_open(data, begin) or _holds_text(word):
         return None

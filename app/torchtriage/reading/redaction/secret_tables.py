@@ -40,9 +40,9 @@ _WORD = lazy_regex(rb"[^ ]+")
 _AROUND = b" \r\"'`*"
 _NO_NAME = lazy_regex(rb"[=:(]|\d{3}")
 _QUALIFIED = lazy_regex(rb"(?i)\w[ _.-]token\Z|[a-z]Token\Z")
-_MOST_WORDS = 4  # words in the name of a column that only blanks separate from the next
-_LONGEST_LINE = 16 << 10  # bytes; a longer line is not a row
-_PATIENCE, _IMPATIENCE = 20, 5  # lines that are not rows; the second if only blanks separate the cells
+_MAX_WORDS = 4  # words in the name of a column that only blanks separate from the next
+_MAX_LINE_LENGTH = 16 << 10  # bytes; a longer line is not a row
+_TIMEOUT, _SHORT_TIMEOUT = 20, 5  # lines that are not rows; the second if only blanks separate the cells
 
 
 class Table(Begun):
@@ -53,13 +53,13 @@ class Table(Begun):
     def __init__(self, line: bytes) -> None:
         self.prefix = line.translate(DIGITS) + b"\n"  # not the prefix of a label in the same line
         self.left = 0
-        if len(line) > _LONGEST_LINE:
+        if len(line) > _MAX_LINE_LENGTH:
             return
         for sign, header, rows in _PARTED:
             if sign in line and self._opens(line, header):
                 self._parts = rows
                 self.aligned = rows.pattern == _BLANKS
-                self.left = _IMPATIENCE if self.aligned else _PATIENCE
+                self.left = _SHORT_TIMEOUT if self.aligned else _TIMEOUT
                 return
 
     def _opens(self, line: bytes, parts: re.Pattern[bytes]) -> bool:
@@ -71,7 +71,7 @@ class Table(Begun):
         return bool(self._columns)
 
     def part(self, line: bytes, plain: bytes) -> Sequence[Span]:
-        if len(line) > _LONGEST_LINE:
+        if len(line) > _MAX_LINE_LENGTH:
             return ()
         cells = _cells(line, self._parts)
         if not self.aligned and len(cells) != self._count:
@@ -83,7 +83,7 @@ class Table(Begun):
             if cell and (is_secret(value, doubt, False) or (doubt == 1 and is_chosen(value))):
                 spans.append((*cell, "secret"))
         if spans or not self.aligned:
-            self.left = _IMPATIENCE if self.aligned else _PATIENCE
+            self.left = _SHORT_TIMEOUT if self.aligned else _TIMEOUT
         return spans
 
     def _aligned(self, line: bytes, cells: list[_Cell], column: int) -> _Cell | None:
@@ -133,7 +133,7 @@ def _stripped(line: bytes, start: int, end: int) -> _Cell:
 def _doubt(line: bytes, cell: _Cell, parts: re.Pattern[bytes]) -> int:
     """Returns the doubt about the values below a name, or 0 if the name does not identify a secret."""
     name = line[slice(*cell)]
-    if _NO_NAME.search(name[-_NAME:]) or (parts.pattern == _BLANKS and name.count(b" ") >= _MOST_WORDS):
+    if _NO_NAME.search(name[-_NAME:]) or (parts.pattern == _BLANKS and name.count(b" ") >= _MAX_WORDS):
         return 0
     found = _column().search(name[-_NAME:])
     return (1 if found[1] or is_sure_name(name) or _QUALIFIED.search(name) else 2) if found else 0

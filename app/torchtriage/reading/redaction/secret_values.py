@@ -12,7 +12,7 @@ from typing import NamedTuple
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.redaction.secret_patterns import words
 
-_LONGEST = 16 << 10  # bytes of a value that are read
+_MAX_LENGTH = 16 << 10  # bytes of a value that are read
 
 # Between a name and its value there can be colors in any spelling, blanks and invisible characters.
 _COLOUR = rb"(?:\x1b|\\x1b|\\u001[bB]|\\033|\\e|\^\[|#033)\[[0-9;]{0,12}m"
@@ -45,7 +45,7 @@ _BEHIND_CHINESE = lazy_regex(
     rb"(?:(?:[ \t]|\xe3\x80\x80)+(?P<quote>[\"'`]?)|(?P<typeset>\xe2\x80[\x98\x9c]|\xe3\x80\x8c|\\{1,8}u(?:201[8c]|300c)))"
 )
 _NEXT_WORD = lazy_regex(rb"(?:[\"'],[ \t]*|[ \t]+)" + _OPENS)
-_AT_ONCE = lazy_regex(_GAP + _OPENS)
+_GAP_AND_OPENING = lazy_regex(_GAP + _OPENS)
 _ENTITY = lazy_regex(rb"(?:&quot;|&#(?:x27|3[49]);|%2[27])\Z")
 _BLANKS = bytes.maketrans(b"\"'`=,([{\t\n|", b" " * 11)
 
@@ -98,7 +98,7 @@ def is_option(data: bytes, at: int) -> bool:
 
 def at_once(data: bytes, at: int) -> tuple[int, bytes]:
     """Returns where the value at `at` begins, after blanks and a quote, and the quote."""
-    found = _AT_ONCE.match(data, at)
+    found = _GAP_AND_OPENING.match(data, at)
     return (found.end(), found["quote"] or b"") if found else (at, b"")
 
 
@@ -122,7 +122,7 @@ def end_of(data: bytes, start: int, quote: bytes) -> int:
     """Returns the end of the value that begins at `start`, after `quote` if there is one. Returns `start` if there is
     no value."""
     if quote in _IN_QUOTES:
-        found = _IN_QUOTES[quote].match(data, start, start + _LONGEST)
+        found = _IN_QUOTES[quote].match(data, start, start + _MAX_LENGTH)
         if found and data[found.end() : found.end() + 1] == quote:
             return found.end()
     elif quote:
@@ -130,10 +130,10 @@ def end_of(data: bytes, start: int, quote: bytes) -> int:
         closing = (
             quote[:-4] + _CLOSING[spelled] if quote[:1] == b"\\" and spelled in _CLOSING else _CLOSING.get(quote, quote)
         )
-        end = data.find(closing, start, start + _LONGEST)
+        end = data.find(closing, start, start + _MAX_LENGTH)
         if end >= 0 and b"\n" not in data[start:end]:
             return end
-    found = _BARE.match(data, start, start + _LONGEST)
+    found = _BARE.match(data, start, start + _MAX_LENGTH)
     return start + len(found[0].rstrip(b".:!?|")) if found and found[0][:1] not in b"\"'`\\,;&)]}" else start
 
 
@@ -141,8 +141,8 @@ def end_of_line(data: bytes, start: int, quote: bytes) -> int:
     """Returns the end of the text that begins at `start`: at its quote, or at the end of the line."""
     if quote:
         return end_of(data, start, quote)
-    end = data.find(b"\n", start, start + _LONGEST)
-    return min(len(data), start + _LONGEST) if end < 0 else end
+    end = data.find(b"\n", start, start + _MAX_LENGTH)
+    return min(len(data), start + _MAX_LENGTH) if end < 0 else end
 
 
 # Texts in a secret's place that are not secrets: nothing, a word of prose, a variable, code, a path, a mask.
@@ -205,7 +205,7 @@ _CHOSEN = lazy_regex(
     rb"|(?=\D*\d)[A-Za-z]{1,12}\d{1,6}[A-Za-z][A-Za-z0-9]{0,20}"
     rb"|(?=[^A-Z]*[A-Z])[a-z]{1,12}\d{1,6}[a-z]{2,20}(?:[-_.][A-Za-z][A-Za-z0-9]{0,20}){1,3}"
 )
-_LONGEST_CHOSEN = 100
+_MAX_CHOSEN_LENGTH = 100
 _SURELY_CHOSEN = lazy_regex(
     rb"(?=.*[!@#$%^&*+]).*|[A-Z][a-z]{2,12}[-_.]\d{3,6}|(?:[a-z]{3,10}-){2,4}[a-z]{3,10}\d{1,4}|(?:[a-z]{3,10}-){1,4}\d{2,3}"
     rb"|(?=[^A-Z]*[A-Z])[A-Za-z]{3,12}(?:[-_.][A-Za-z]{3,12}){1,3}[-_.]?\d{1,4}"
@@ -317,7 +317,7 @@ def is_sure_name(name: bytes) -> bool:
 def is_chosen(value: bytes) -> bool:
     """Returns whether a value looks like a password: words with digits or signs, as people choose them, or a random
     text; but not a term with a number or an address."""
-    if not 6 <= len(value) <= _LONGEST_CHOSEN or (_CHOSEN.fullmatch(value) is None and not _mixed(value)):
+    if not 6 <= len(value) <= _MAX_CHOSEN_LENGTH or (_CHOSEN.fullmatch(value) is None and not _mixed(value)):
         return False
     return _NOT_CHOSEN.fullmatch(value) is None and (b"_" not in value or _CODE.fullmatch(value) is None)
 

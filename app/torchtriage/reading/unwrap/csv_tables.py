@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.log_records import is_context_field, is_message_field
 from torchtriage.reading.prefixes.times import iso
-from torchtriage.reading.unwrap.decoder_interface import LARGEST, Decode, Decoded, Decoder, Head, untouched
+from torchtriage.reading.unwrap.decoder_interface import MAX_BYTES, Decode, Decoded, Decoder, Head, untouched
 from torchtriage.reading.unwrap.newest_first import from_records
 
 _SEPARATORS = ",;\t"
 _SOME = 8  # rows that are checked to recognize a table without names
-_FEWEST = 4
+_MIN_COUNT = 4
 _SAMPLE = 16 << 10  # characters
 _CELL = lazy_regex(r"[@\w][\w @.:/\[\]()-]{0,60}")
 # Column names that alone show that the column has messages.
@@ -58,7 +58,7 @@ def _unnamed_columns(sample: bytes) -> tuple[str, list[str]] | None:
         return None
     separator = begins[0][-1]
     first = [row for _, row in zip(range(_SOME), _rows(text, separator), strict=False)]
-    if len(first) < _FEWEST or len({len(row) for row in first}) > 1 or len(first[0]) < 2:
+    if len(first) < _MIN_COUNT or len({len(row) for row in first}) > 1 or len(first[0]) < 2:
         return None
     if not all(_TIME.fullmatch(row[0]) or _TIME_IN_WORDS.fullmatch(row[0]) for row in first) or _MILLISECONDS.match(
         first[0][1]
@@ -75,7 +75,7 @@ def _unnamed_columns(sample: bytes) -> tuple[str, list[str]] | None:
 def _rows(text: str, separator: str) -> Iterator[list[str]]:
     import csv  # imported here because few files are tables
 
-    csv.field_size_limit(LARGEST)
+    csv.field_size_limit(MAX_BYTES)
     # Fields that a logger separates by tabs are not quoted.
     bare = separator == "\t" and '""' not in text
     lines = io.StringIO(text, newline="")

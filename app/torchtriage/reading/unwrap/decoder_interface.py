@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-LARGEST = 20 << 20  # bytes of a file that is decoded whole
-LARGEST_IN_LINES = LARGEST * 4 // 5  # the same for decoders that keep every line, which takes twice as much memory
+MAX_BYTES = 20 << 20  # bytes of a file that is decoded whole
+MAX_BYTES_IN_LINES = MAX_BYTES * 4 // 5  # the same for decoders that keep every line, which takes twice as much memory
 _BLOCK = 1 << 20  # bytes
 
 
@@ -77,7 +77,7 @@ class Decoder:
 
     name: str
     recognise: Callable[[Head], Decode | None]
-    largest: int = LARGEST_IN_LINES
+    largest: int = MAX_BYTES_IN_LINES
     compares_lines: bool = False
     once: bool = False
 

@@ -33,7 +33,7 @@ from torchtriage.reading.unwrap import (
 from torchtriage.reading.unwrap.decoder_interface import Decoded, Decoder, Head, too_large
 
 _SAMPLE = 64 << 10  # bytes
-_DEEPEST = 4  # nested decoders
+_MAX_DEPTH = 4  # nested decoders
 
 # Order matters: the first decoder that recognizes a file decodes it.
 DECODERS: tuple[Decoder, ...] = (
@@ -91,7 +91,7 @@ def unwrap(blocks: Iterable[bytes], compare_lines: bool = True) -> Unwrapped:
     """
     decoded, decoder = _decode_once(blocks, None, compare_lines)
     by_lines = decoder is not None and decoder.compares_lines
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         numbers = decoded.numbers
         if numbers is None:
             break

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import (
-    LARGEST,
+    MAX_BYTES,
     Decode,
     Decoded,
     Decoder,
@@ -44,4 +44,4 @@ def _shown_lines(content: bytes) -> Iterator[tuple[int, str]]:
             yield number, html.unescape(_TAG.sub("", _CELL_ENDS.sub(" ", row))).replace("\u00a0", " ")
 
 
-DECODER = Decoder("a page of HTML", _recognise, largest=LARGEST, compares_lines=True)
+DECODER = Decoder("a page of HTML", _recognise, largest=MAX_BYTES, compares_lines=True)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import (
-    LARGEST,
+    MAX_BYTES,
     Decode,
     Decoded,
     Decoder,
@@ -18,8 +18,8 @@ from torchtriage.reading.unwrap.decoder_interface import (
     numbered_lines,
 )  # fmt: skip
 
-_FEWEST = 2
-_FEWEST_DOUBLED = 6  # lines, every second one of them empty
+_MIN_COUNT = 2
+_MIN_DOUBLED_LINES = 6  # lines, every second one of them empty
 _SAMPLE = 16 << 10  # bytes in which the first of them must be
 _FIRST = 400  # bytes in which the first line of a chat ends
 # Each such line contains one of these literals, unless it begins the file. Most files contain none.
@@ -48,7 +48,7 @@ def _recognise_others_lines(head: Head) -> Decode | None:
     # Consecutive matches are lines of a log that begin with their times. Inserted lines have the line that they
     # introduce below them.
     in_a_row = sum(above and below for above, below in pairwise(found))
-    return _decode_others_lines if sum(found) >= _FEWEST and in_a_row * 2 < sum(found) else None
+    return _decode_others_lines if sum(found) >= _MIN_COUNT and in_a_row * 2 < sum(found) else None
 
 
 def _decode_others_lines(content: bytes) -> Decoded:
@@ -68,7 +68,7 @@ def _own_lines(content: bytes) -> Iterator[tuple[int, str]]:
 
 def _recognise_blank_lines(head: Head) -> Decode | None:
     lines = head.lines
-    if len(lines) < _FEWEST_DOUBLED or lines[1].strip():
+    if len(lines) < _MIN_DOUBLED_LINES or lines[1].strip():
         return None
     # As text, because more characters count as blank there than in bytes.
     texts = [line.decode("latin-1") for line in lines]
@@ -82,5 +82,5 @@ def without_blank_lines(lines: Sequence[str]) -> tuple[list[str], list[int]]:
     return [line for line, _ in kept], [number for _, number in kept]
 
 
-OTHERS_LINES = Decoder("lines of others between", _recognise_others_lines, largest=LARGEST, compares_lines=True)
+OTHERS_LINES = Decoder("lines of others between", _recognise_others_lines, largest=MAX_BYTES, compares_lines=True)
 BLANK_LINES = Decoder("an empty line below each", _recognise_blank_lines, compares_lines=True)

@@ -9,14 +9,22 @@ from typing import Any
 
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.log_records import WHOLE_LOG, record_in, records_in
-from torchtriage.reading.unwrap.decoder_interface import LARGEST, Decode, Decoded, Decoder, Head, from_lines, untouched
+from torchtriage.reading.unwrap.decoder_interface import (
+    MAX_BYTES,
+    Decode,
+    Decoded,
+    Decoder,
+    Head,
+    from_lines,
+    untouched,
+)
 from torchtriage.reading.unwrap.newest_first import from_records
 from torchtriage.reading.unwrap.quoted_strings import lines_in_strings, may_be_encoded
 
 _SAMPLE = 64 << 10  # characters
 # messages whose spelling in the file is neither of the two known ones; searching for each takes long
-_MOST_MISSED = 1000
-_FEWEST = 4  # lines of a single record that is a log
+_MAX_MISSED = 1000
+_MIN_COUNT = 4  # lines of a single record that is a log
 _BEGINS = lazy_regex(
     rb"\s*(?:\[\s*[\[{]|\{\s*\r?\n|\{\s*\"(?:events|hits|status|data|results|entries|items)\":\s*[\[{\"])"
 )
@@ -76,7 +84,7 @@ def in_document(text: str) -> tuple[list[tuple[int, dict[str, Any]]], Iterator[t
         for one, record in records_in(data):
             found.append(one)
             messages.append(record.message if record else "")
-    fewest = WHOLE_LOG if len(found) > 1 else _FEWEST
+    fewest = WHOLE_LOG if len(found) > 1 else _MIN_COUNT
     if not all(each.count("\n") >= fewest or may_be_encoded(each) for each in messages):
         spellings = ((json.dumps(each, ensure_ascii=False), json.dumps(each)) for each in messages)
         return [*zip(_numbers(text, spellings), found, strict=True)], iter(())
@@ -93,7 +101,7 @@ def _numbers(text: str, every: Iterable[tuple[str, str]]) -> Iterator[int]:
     two ways."""
     start, number, missed = 0, 1, 0
     for spellings in every:
-        ends = ((spelled, start + len(spelled) + _SAMPLE) for spelled in (spellings if missed < _MOST_MISSED else ()))
+        ends = ((spelled, start + len(spelled) + _SAMPLE) for spelled in (spellings if missed < _MAX_MISSED else ()))
         at = next((at for spelled, end in ends if (at := text.find(spelled, start, end)) >= 0), -1)
         missed += at < 0
         if at >= 0:
@@ -116,4 +124,4 @@ def documents(text: str) -> Iterator[Any]:
             raise json.JSONDecodeError("Extra data", text, end)
 
 
-DECODER = Decoder("a JSON document", _recognise, largest=LARGEST)
+DECODER = Decoder("a JSON document", _recognise, largest=MAX_BYTES)

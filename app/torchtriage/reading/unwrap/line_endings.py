@@ -7,7 +7,7 @@ from functools import partial
 
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import (
-    LARGEST,
+    MAX_BYTES,
     Decode,
     Decoded,
     Decoder,
@@ -16,10 +16,10 @@ from torchtriage.reading.unwrap.decoder_interface import (
     numbered_lines,
 )
 
-_FEWEST = 4  # line ends
-_LONG = 400  # bytes of a line into which several were joined
+_MIN_COUNT = 4  # line ends
+_MIN_JOINED_LENGTH = 400  # bytes of a line into which several were joined
 _SAMPLE = 8 << 10  # bytes in which such lines are searched
-_FEWEST_BEGINNINGS = 5  # beginnings of lines in a joined line
+_MIN_BEGINNINGS = 5  # beginnings of lines in a joined line
 _ENDS = (b"\r", "\u2028".encode(), "\x85".encode())
 # Progress output that returns to the start of the line and overwrites it.
 _BAR = lazy_regex(rb"%\||\d(?:it/s|s/it)[,\]]|\d \[=*>?\.*\] - ")
@@ -42,7 +42,7 @@ def _recognise_other_ends(head: Head) -> Decode | None:
     sample = head.sample
     if b"\r" not in sample and sample.isascii():
         return None
-    fewest = max(_FEWEST, 4 * sample.count(b"\n"))
+    fewest = max(_MIN_COUNT, 4 * sample.count(b"\n"))
     for mark in _ENDS:
         if sample.count(mark) >= fewest and not (mark == b"\r" and _BAR.search(sample)):
             return partial(_decode_other_ends, mark=mark)
@@ -60,10 +60,10 @@ def _decode_other_ends(content: bytes, mark: bytes) -> Decoded:
 def _recognise_lost_line_feeds(head: Head) -> Decode | None:
     sample = head.sample[:_SAMPLE]
     ends = max(sample.count(b"\n"), 1)
-    if len(sample) <= _LONG * ends:
+    if len(sample) <= _MIN_JOINED_LENGTH * ends:
         return None
     found = len(_LOST_END.findall(sample.decode("utf-8", "replace")))
-    return _decode_lost_line_feeds if found >= _FEWEST_BEGINNINGS * ends else None
+    return _decode_lost_line_feeds if found >= _MIN_BEGINNINGS * ends else None
 
 
 def _decode_lost_line_feeds(content: bytes) -> Decoded:
@@ -78,5 +78,7 @@ def _split_at_blanks(content: bytes) -> Iterator[tuple[int, str]]:
             yield from ((number, each) for each in _LOST_END_IN_FRAME.sub(r"\1\n", part).split("\n"))
 
 
-OTHER_LINE_ENDS = Decoder("other line ends", _recognise_other_ends, largest=LARGEST, compares_lines=True)
-LOST_LINE_FEEDS = Decoder("a log without line feeds", _recognise_lost_line_feeds, largest=LARGEST, compares_lines=True)
+OTHER_LINE_ENDS = Decoder("other line ends", _recognise_other_ends, largest=MAX_BYTES, compares_lines=True)
+LOST_LINE_FEEDS = Decoder(
+    "a log without line feeds", _recognise_lost_line_feeds, largest=MAX_BYTES, compares_lines=True
+)

@@ -12,9 +12,9 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.margins_and_markup import without_margins
 from torchtriage.reading.unwrap.decoder_interface import Decode, Decoder, Head, Rejoin, from_layout
 
-_FEWEST = 3  # lines of the full width
-_NARROWEST, _WIDEST = 60, 260  # characters of lines that were cut at one width
-_WIDEST_BETWEEN_WORDS = 110
+_MIN_COUNT = 3  # lines of the full width
+_MIN_WIDTH, _MAX_WIDTH = 60, 260  # characters of lines that were cut at one width
+_MAX_WIDTH_BETWEEN_WORDS = 110
 _UNUSUAL = 0.6  # share of the lines below full ones that begin like no other line
 _BOX_CHARS, _BORDERS = "=*_+─#. -", "|│╮╯"  # ends of lines whose width is intended
 _FIRST = 20  # lines of the full width that decide for most files
@@ -39,10 +39,10 @@ _DIGITS = lazy_regex(r"\d+")
 
 
 def _recognise_between_words(head: Head) -> Decode | None:
-    if max(head.lengths, default=0) > 4 * _WIDEST:
+    if max(head.lengths, default=0) > 4 * _MAX_WIDTH:
         return None  # a file with a long line was not cut
-    longest = max(head.lines[:_WIDEST], key=len, default=b"")
-    if len(longest) > _WIDEST // 2 and b" " in longest.strip(b"> \t"):
+    longest = max(head.lines[:_MAX_WIDTH], key=len, default=b"")
+    if len(longest) > _MAX_WIDTH // 2 and b" " in longest.strip(b"> \t"):
         return None
     width = wrap_width(head.first_texts(_SAMPLE))
     return None if width is None else from_layout(partial(rejoin_words, width=width))
@@ -55,9 +55,9 @@ def _recognise_at_one_width(head: Head) -> Decode | None:
 def find_cuts(head: Head) -> Rejoin | None:
     """Returns a function that joins lines cut at one width, or None if the lines were not cut."""
     widest = max(head.lengths, default=0)
-    if widest > 4 * _WIDEST:
+    if widest > 4 * _MAX_WIDTH:
         return None
-    may_be_cut = widest <= _WIDEST and head.lengths.count(widest) >= _FEWEST
+    may_be_cut = widest <= _MAX_WIDTH and head.lengths.count(widest) >= _MIN_COUNT
     if not may_be_cut and all(map(bytes.isascii, head.lines)):
         return None
     width = cut_width(head.texts)
@@ -65,7 +65,7 @@ def find_cuts(head: Head) -> Rejoin | None:
 
 
 def _recognise_below_rank_labels(head: Head) -> Decode | None:
-    if max(head.lengths, default=0) > 4 * _WIDEST or not any(map(head.sample.__contains__, _RANK_LABEL_BYTES)):
+    if max(head.lengths, default=0) > 4 * _MAX_WIDTH or not any(map(head.sample.__contains__, _RANK_LABEL_BYTES)):
         return None
     width = labelled_width(head.texts)
     return None if width is None else from_layout(partial(rejoin_cut, width=width))
@@ -75,7 +75,7 @@ def cut_width(lines: Sequence[str]) -> int | None:
     """Returns the width in characters at which the lines of a file were cut, from its first lines, or None."""
     lengths = list(map(len, lines))
     widest = max(lengths, default=0)
-    if not _NARROWEST <= widest <= _WIDEST or lengths.count(widest) < _FEWEST:
+    if not _MIN_WIDTH <= widest <= _MAX_WIDTH or lengths.count(widest) < _MIN_COUNT:
         return None
     full = [at for at, length in enumerate(lengths[:-1]) if length == widest]
     alike = sum(_beginning(lines[at]) == _beginning(lines[at + 1]) for at in full[:_FIRST])
@@ -83,7 +83,7 @@ def cut_width(lines: Sequence[str]) -> int | None:
         return None  # progress lines often have equal widths
     full = [at for at in full if not _is_drawn(lines[at]) and not _are_rows(lines[at], lines[at + 1])]
     # Cut lines are of many kinds. If all are of one kind, their width is intended, whatever is between them.
-    if len(full) < _FEWEST or len({_DIGITS.sub("0", lines[at][:_KIND]) for at in full}) < _KINDS:
+    if len(full) < _MIN_COUNT or len({_DIGITS.sub("0", lines[at][:_KIND]) for at in full}) < _KINDS:
         return None
     plain = without_margins(lines)
     below = {at + 1 for at in full}
@@ -99,7 +99,7 @@ def labelled_width(lines: Sequence[str]) -> int | None:
     without a label, or None. One such line is enough, because no line of a worker continues without its label."""
     labelled = [at for at, line in enumerate(lines) if line.startswith(_RANK_LABELS)]
     widest = max([len(lines[at]) for at in labelled], default=0)
-    if len(labelled) < _FEWEST or not _NARROWEST <= widest <= _WIDEST:
+    if len(labelled) < _MIN_COUNT or not _MIN_WIDTH <= widest <= _MAX_WIDTH:
         return None
     full = [at for at in labelled if len(lines[at]) == widest and at + 1 < len(lines)]
     below = [lines[at + 1] for at in full if not _is_drawn(lines[at])]
@@ -138,13 +138,13 @@ def wrap_width(lines: Sequence[str]) -> int | None:
     lengths = [len(line) for line in lines[:_SAMPLE] if " " in line.strip("> \t")]
     widest = max(lengths, default=0)
     full = sum(length > widest - _NEAR for length in lengths)
-    if not _NARROWEST <= widest <= _WIDEST_BETWEEN_WORDS or full < _FEWEST:
+    if not _MIN_WIDTH <= widest <= _MAX_WIDTH_BETWEEN_WORDS or full < _MIN_COUNT:
         return None
     plain = without_margins(lines[:_SAMPLE])
     width = max((len(line.rstrip()) for line in plain if " " in line.strip()), default=0)
     below = [at + 1 for at in range(len(plain) - 1) if _goes_on(plain[at], plain[at + 1], width)]
     exact = sum(len(plain[at - 1]) == width for at in below)
-    if len(below) < _FEWEST or exact > _EXACT * len(below):
+    if len(below) < _MIN_COUNT or exact > _EXACT * len(below):
         return None
     continued = set(below)
     usual = {_beginning(line.lstrip()) for at, line in enumerate(plain) if at not in continued}

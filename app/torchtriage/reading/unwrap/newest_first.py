@@ -14,7 +14,7 @@ from torchtriage.reading.unwrap.decoder_interface import Decode, Decoded, Decode
 
 _FIRST = 40  # lines that decide for most files
 _HARDLY_ANY = 20  # if the newest line is first, at least this many times as many times fall as rise
-_FEWEST_TIMES = 4  # different times that show an order
+_MIN_TIMES = 4  # different times that show an order
 _TIME = lazy_regex(
     rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?"
     rb"|(?<=time\":)\s?\"?\d{10,19}|(?<=timestamp\":)\s?\"?\d{10,19}|(?<=ts\":)\s?\"?\d{10,19}|^\d{13,19}(?=[\t ,])"
@@ -27,8 +27,8 @@ _AT_BEGIN = lazy_regex(
 _COUNTED = (b"tep ", b"poch ", b"tep: ", b"poch: ", b"ter ", b"atch ", b"ation ")  # texts before a count
 _NUMBER = lazy_regex(rb"\[?(\d{1,9})")
 _SAMPLE = 8 << 10  # bytes in which the counts are searched
-_FEW = 24  # counts that decide for most files
-_MANY = 4096  # lines that are searched together
+_DECIDING_COUNTS = 24  # counts that decide for most files
+_BATCH_SIZE = 4096  # lines that are searched together
 _TIME_FIELD = lazy_regex(r"(?i).*time.*|ts|tsns|date|datetime")  # names of fields
 _READ_FROM_END = "the newest lines stand first: read from the end"
 _TRACEBACK = b"Traceback (most recent call last)"
@@ -46,7 +46,7 @@ def is_newest_first(head: Head) -> bool:
         return True
     if _TRACEBACK in head.sample:
         return _upside_down(head.lines)
-    return _counts_down(head.sample[:_SAMPLE], _FEW) and _counts_down(head.sample)
+    return _counts_down(head.sample[:_SAMPLE], _DECIDING_COUNTS) and _counts_down(head.sample)
 
 
 def _reversed(content: bytes) -> Decoded:
@@ -133,19 +133,19 @@ def _mostly_falls(times: list[bytes], lines: int) -> bool:
     """Returns whether nearly all times are earlier than the one above."""
     falls = sum(above > below for above, below in pairwise(times))
     rises = sum(above < below for above, below in pairwise(times))
-    return falls >= _FEWEST_TIMES - 1 and rises * _HARDLY_ANY <= falls and len(times) * 2 >= lines
+    return falls >= _MIN_TIMES - 1 and rises * _HARDLY_ANY <= falls and len(times) * 2 >= lines
 
 
 def _counts_down(data: bytes, most: int = -1) -> bool:
     """Returns whether steps are counted from the last to the first. A run that restarted rises once. `most` is the
     number of counts that are checked."""
-    word = next((word for word in _COUNTED if data.count(word) > _FEWEST_TIMES), None)
+    word = next((word for word in _COUNTED if data.count(word) > _MIN_TIMES), None)
     if word is None:
         return False
     counts = [int(found[1]) for part in data.split(word, most)[1:] if (found := _NUMBER.match(part))]
     falls = sum(above > below for above, below in pairwise(counts))
     rises = sum(above < below for above, below in pairwise(counts))
-    return falls >= _FEWEST_TIMES and rises * 4 <= falls
+    return falls >= _MIN_TIMES and rises * 4 <= falls
 
 
 def _reads_down(lines: Sequence[bytes]) -> bool:
@@ -164,9 +164,9 @@ def _upside_down(lines: Sequence[bytes]) -> bool:
 def _frames_beside_heads(lines: Sequence[bytes]) -> tuple[int, int]:
     """Returns how many heads of tracebacks have a frame directly above, and how many have one below."""
     above = below = 0
-    for start in range(0, len(lines), _MANY):
+    for start in range(0, len(lines), _BATCH_SIZE):
         # few lines are heads, so searching many lines at once is faster
-        data = b"\n".join(lines[start : start + _MANY])
+        data = b"\n".join(lines[start : start + _BATCH_SIZE])
         line, end = start, 0
         while (at := data.find(_TRACEBACK, end)) >= 0:
             line += data.count(b"\n", end, at)

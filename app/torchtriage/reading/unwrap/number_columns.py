@@ -23,7 +23,7 @@ _CELL = lazy_regex(r"[+-]?\d[\d.]*(?:[eE][+-]?\d+)?|(?i:nan|inf|true|false|none)
 _RULE = lazy_regex(r"[\s|+-]*-[\s|+-]*")
 _BLANKS = lazy_regex(r"\s{2,}|\t")
 _RULE_LINES = 2  # lines between the names and the first row: a rule, a blank line
-_FEWEST_NAMES, _FEWEST_NUMBERS = 2, 2
+_MIN_NAMES, _MIN_NUMBERS = 2, 2
 _MARKS = ",;|"  # separators of cells, if they are not blanks
 
 
@@ -62,7 +62,7 @@ def _table(line: str) -> _Table | None:
     mark = max(_MARKS, key=line.count)
     mark = mark if mark in line else ""
     names = _cells(line, mark)
-    if len(names) < _FEWEST_NAMES or not all(map(_NAME.fullmatch, names)):
+    if len(names) < _MIN_NAMES or not all(map(_NAME.fullmatch, names)):
         return None
     counts = any(map(_COUNTS.fullmatch, names))
     return _Table(names, mark) if counts and any(map(_MEASURES.fullmatch, names)) else None
@@ -74,7 +74,7 @@ def _row(table: _Table, line: str) -> str | None:
     if len(cells) != len(table.names) or not all(map(_CELL.fullmatch, cells)):
         return None
     named = [f"{name}={cell}" for name, cell in zip(table.names, cells, strict=True) if cell]
-    return ", ".join(named) if len(named) >= _FEWEST_NUMBERS else None
+    return ", ".join(named) if len(named) >= _MIN_NUMBERS else None
 
 
 def _cells(line: str, mark: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import (
-    LARGEST,
+    MAX_BYTES,
     Decode,
     Decoded,
     Decoder,
@@ -19,10 +19,10 @@ from torchtriage.reading.unwrap.decoder_interface import (
     numbered_lines,
 )
 
-_FEWEST = 4  # escaped line ends, or strings of a list
-_DEEPEST = 8  # levels of a document
+_MIN_COUNT = 4  # escaped line ends, or strings of a list
+_MAX_DEPTH = 8  # levels of a document
 _LONG_WORD = 400  # characters
-_AT_ONCE = 1 << 20  # characters
+_CHUNK_SIZE = 1 << 20  # characters
 _ESCAPED_END = b"\\n"
 _QUOTES = (b"[", b'"', b"'", b"b")  # beginnings of lists, strings and bytes
 _LINE_END = lazy_regex(r"(?<!\\)(?:\\\\)*+\\n")
@@ -52,11 +52,11 @@ def _decode(content: bytes) -> Decoded:
 def is_quoted(sample: bytes) -> bool:
     """Returns whether a file that begins with `sample` contains a quoted log and hardly anything else."""
     escaped, ends = sample.count(_ESCAPED_END), sample.count(b"\n")
-    if escaped >= max(_FEWEST, 4 * ends):
+    if escaped >= max(_MIN_COUNT, 4 * ends):
         return True
     if not _OPENS.match(sample):
         return False
-    return escaped >= max(_FEWEST, ends - 1) or len(_LIST.findall(sample)) >= max(_FEWEST, ends - 3)
+    return escaped >= max(_MIN_COUNT, ends - 1) or len(_LIST.findall(sample)) >= max(_MIN_COUNT, ends - 3)
 
 
 def quoted_lines(content: bytes) -> Iterator[tuple[int, str]]:
@@ -116,7 +116,7 @@ def _unquoted_part(text: str) -> Iterator[str]:
 def _unescaped_lines(text: str) -> Iterator[str]:
     """Yields the lines of an escaped text. A long text is unescaped in parts, which takes a tenth of the memory."""
     at = 0
-    while len(text) - at > _AT_ONCE and (cut := _LINE_END.search(text, at + _AT_ONCE)):
+    while len(text) - at > _CHUNK_SIZE and (cut := _LINE_END.search(text, at + _CHUNK_SIZE)):
         yield from _lines(unescaped(text[at : cut.end()]))
         at = cut.end()
     yield from _lines(unescaped(text[at:]))
@@ -139,12 +139,12 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _texts(data: Any, depth: int) -> Iterator[str]:
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return
     if isinstance(data, str) and ("\n" in data or may_be_encoded(data)):
         yield from _lines(data)
     elif isinstance(data, list) and len(data) >= 1 and all(isinstance(each, str) for each in data):
-        if len(data) >= _FEWEST or any("\n" in each for each in data):
+        if len(data) >= _MIN_COUNT or any("\n" in each for each in data):
             yield from (line for each in data for line in _lines(each))
     elif isinstance(data, list):
         for each in data:
@@ -157,4 +157,4 @@ def _texts(data: Any, depth: int) -> Iterator[str]:
                 yield from _texts(value, depth + 1)
 
 
-DECODER = Decoder("a log in quotes", _recognise, largest=LARGEST, once=True)
+DECODER = Decoder("a log in quotes", _recognise, largest=MAX_BYTES, once=True)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import Decode, Decoder, Head, Rejoin, from_layout
 
-_FEWEST = 3  # rows
+_MIN_COUNT = 3  # rows
 _FIRST = 40  # lines that decide for most files
 _SAMPLE = 200  # lines
 _NEARLY_ALL = 0.9  # share of the rows
@@ -45,7 +45,7 @@ def find_columns(head: Head) -> Rejoin | None:
     first = head.lines[:_FIRST]
     padded = sum(line.endswith(b"  ") or b".py:" in line[-16:] for line in first)
     boxed = sum(_BOX_SIDE in line for line in first)  # a traceback in its box may fill them
-    if padded < _FEWEST and boxed * 2 <= len(first):
+    if padded < _MIN_COUNT and boxed * 2 <= len(first):
         return None
     return rejoin_columns if in_columns(head.texts) else None
 
@@ -55,10 +55,10 @@ def in_columns(lines: Sequence[str]) -> bool:
     or padding."""
     some = lines[:_SAMPLE]
     rows = [line for line in some if _ROW.match(line)]
-    if len(rows) < _FEWEST:
+    if len(rows) < _MIN_COUNT:
         return False
     with_code = [len(line.rstrip()) for line in rows if _CODE_LINE.search(line)]
-    if len(with_code) >= _FEWEST and len(with_code) * 2 > len(rows):
+    if len(with_code) >= _MIN_COUNT and len(with_code) * 2 > len(rows):
         return _equal(with_code)
     return _equal([len(line) for line in rows]) and sum(line.endswith("  ") for line in rows) * 2 > len(rows)
 

@@ -14,8 +14,8 @@ from torchtriage.reading.unwrap.line_wrapping import LINE_BEGINS, cut_width, rej
 _BARS = "│┃"
 _BAR_BYTES = tuple(bar.encode() for bar in _BARS)
 _FIRST = 40  # lines that decide for most files
-_FEWEST = 8  # lines
-_NARROWEST = 12  # characters
+_MIN_COUNT = 8  # lines
+_MIN_WIDTH = 12  # characters
 _NEARLY_ALL = 0.95  # share of the lines with the bar
 _SAMPLE = 200  # lines
 _CORNER = "╭"  # of a box that a program printed
@@ -37,18 +37,18 @@ def find_panes(head: Head) -> Rejoin | None:
 def bar_columns(lines: Sequence[str]) -> list[int]:
     """Returns the columns of the bars between panes, from the first lines of a file. Usually empty."""
     some = [line for line in lines[:_SAMPLE] if line.strip()]
-    if len(some) < _FEWEST or any(_CORNER in line for line in some):
+    if len(some) < _MIN_COUNT or any(_CORNER in line for line in some):
         return []
     columns = Counter(at for line in some for at, char in enumerate(line) if char in _BARS)
     found = sorted(at for at, often in columns.items() if often >= _NEARLY_ALL * len(some))
-    return found if found and found[-1] > _NARROWEST else []
+    return found if found and found[-1] > _MIN_WIDTH else []
 
 
 def rejoin_panes(lines: Sequence[str], bars: Sequence[int]) -> tuple[list[str], list[int]]:
     """Returns the lines of the pane with a log, and the number (from 1) of each. If there are several such panes, their
     lines are returned as records."""
     panes = ([line[start:end].rstrip() for line in lines] for start, end in _panes(bars))
-    every = [pane for pane in panes if max(map(len, pane), default=0) > _NARROWEST]
+    every = [pane for pane in panes if max(map(len, pane), default=0) > _MIN_WIDTH]
     beginnings = [sum(LINE_BEGINS.match(line) is not None for line in pane) for pane in every]
     logs = [pane for pane, count in zip(every, beginnings, strict=True) if count] or every[:1]
     whole = [_whole(pane) for pane in logs]

@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unwrap.decoder_interface import (
-    LARGEST,
+    MAX_BYTES,
     Decode,
     Decoded,
     Decoder,
@@ -23,7 +23,7 @@ from torchtriage.reading.unwrap.decoder_interface import (
     untouched,
 )
 
-_FEWEST = 4  # encoded line ends
+_MIN_COUNT = 4  # encoded line ends
 _BASE64 = lazy_regex(
     rb"\s*(?:-----BEGIN [^\n]{0,80}\r?\n|data:[\w/+.=;-]{0,80};base64,)?[A-Za-z\d+/]{64}[A-Za-z\d+/\r\n]*={0,2}\s*(?:-----END [^\n]{0,80}\s*)?"
 )
@@ -74,7 +74,7 @@ def decoded_word(word: bytes) -> tuple[bytes, bool] | None:
     if packed:
         stream = zlib.decompressobj(_GZIP_WBITS)
         try:
-            text = stream.decompress(text, LARGEST)
+            text = stream.decompress(text, MAX_BYTES)
         except zlib.error:
             return None
         if stream.unconsumed_tail:
@@ -91,7 +91,7 @@ def is_base64(sample: bytes) -> bool:
 
 def is_url_encoded(sample: bytes) -> bool:
     """Returns whether a file that begins with `sample` is a text of several lines, encoded for a URL."""
-    if not _may_be_one_word(sample) or sample.count(b"%0A") + sample.count(b"%0a") < _FEWEST:
+    if not _may_be_one_word(sample) or sample.count(b"%0A") + sample.count(b"%0a") < _MIN_COUNT:
         return False
     return _URL.fullmatch(sample) is not None
 
@@ -101,7 +101,7 @@ def is_quoted_printable(sample: bytes) -> bool:
     begin = sample[:_MAIL_SAMPLE]
     if b"=3D" not in begin and b"=20" not in begin and b"=\r\n" not in begin:
         return False
-    return len(_SOFT_END.findall(sample)) >= _FEWEST and _QUOTED_PRINTABLE.search(sample) is not None
+    return len(_SOFT_END.findall(sample)) >= _MIN_COUNT and _QUOTED_PRINTABLE.search(sample) is not None
 
 
 def is_teamcity(sample: bytes) -> bool:
@@ -110,7 +110,7 @@ def is_teamcity(sample: bytes) -> bool:
 
 
 class _TooLong(Exception):
-    """The decompressed content is longer than LARGEST."""
+    """The decompressed content is longer than MAX_BYTES."""
 
 
 def _may_be_one_word(sample: bytes) -> bool:
@@ -150,7 +150,7 @@ def _base64_text(content: bytes) -> bytes:
         return text
     stream = zlib.decompressobj(_GZIP_WBITS)
     try:
-        text = stream.decompress(text, LARGEST)
+        text = stream.decompress(text, MAX_BYTES)
     except zlib.error:
         return content
     if stream.unconsumed_tail:
@@ -224,7 +224,7 @@ def _decode_base64(content: bytes) -> Decoded:
     try:
         return from_lines(_text_lines(_base64_text(content)))
     except _TooLong:
-        return untouched(content, too_large(BASE64.name, LARGEST))
+        return untouched(content, too_large(BASE64.name, MAX_BYTES))
 
 
 def _recognise_url(head: Head) -> Decode | None:
@@ -253,5 +253,5 @@ def _decode_teamcity(content: bytes) -> Decoded:
 
 BASE64 = Decoder("a log in base64", _recognise_base64, compares_lines=True)
 URL = Decoder("a log in a URL", _recognise_url, compares_lines=True)
-QUOTED_PRINTABLE = Decoder("a mail", _recognise_quoted_printable, largest=LARGEST, compares_lines=True)
+QUOTED_PRINTABLE = Decoder("a mail", _recognise_quoted_printable, largest=MAX_BYTES, compares_lines=True)
 TEAMCITY = Decoder("TeamCity's messages", _recognise_teamcity, compares_lines=True)

@@ -25,7 +25,7 @@ _FIRST = 12  # lines that decide for most files
 _FEW, _SAMPLE = 40, 200  # lines
 _NEARLY_ALL = 0.95  # share of the lines with the label
 _FAR = 120  # characters of a label before a record
-_MOST = 4  # nested labels
+_MAX_COUNT = 4  # nested labels
 _NUMBERS = lazy_regex(r"\d{6,}")  # sequence numbers of records
 _OF_COLLECTORS = frozenset({"clock", "table", "epoch", "elapsed", "compose", "kubetail", "stern", "host", "stream"})
 _LAYOUTS = (find_panes, find_columns, find_cuts)  # in the order of the decoders
@@ -71,7 +71,7 @@ def _split_for(lines: Sequence[str]) -> Split | None:
 
 def _split_label(line: str, form: re.Pattern[str] | None) -> Labelled:
     at = 0
-    for _ in range(_MOST):
+    for _ in range(_MAX_COUNT):
         rest = line[at:]
         found = prefix_of(rest)
         if found is None or not found.end() or is_own(found):

@@ -32,7 +32,7 @@ from torchtriage.web.json_responses import Answer
 router = APIRouter(prefix="/api/v1", tags=["decisions"])
 
 _JSON = "application/json"
-_LARGEST = 2 << 20  # maximum bytes of a JSON body
+_MAX_BYTES = 2 << 20  # maximum bytes of a JSON body
 
 
 def _inlined(schema: Any, named: dict[str, Any]) -> Any:
@@ -110,8 +110,8 @@ async def _json_body(request: Request) -> Any:
     body = b""
     async for chunk in request.stream():
         body += chunk
-        if len(body) > _LARGEST:
-            raise LogTooLarge(f"the JSON is larger than the limit of {_LARGEST} bytes", limit=_LARGEST)
+        if len(body) > _MAX_BYTES:
+            raise LogTooLarge(f"the JSON is larger than the limit of {_MAX_BYTES} bytes", limit=_MAX_BYTES)
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:

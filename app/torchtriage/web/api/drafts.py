@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from torchtriage.domain.back_test import BackTest
-from torchtriage.domain.draft import MOST_STEPS, Draft, DraftCheck, DraftState, DraftStep, StoredDraft
+from torchtriage.domain.draft import MAX_STEPS, Draft, DraftCheck, DraftState, DraftStep, StoredDraft
 from torchtriage.domain.entry import Language, Text
 from torchtriage.domain.json_form import fields_form
 from torchtriage.services import draft_approval, drafts
@@ -20,7 +20,7 @@ from torchtriage.web.json_responses import Answer
 from torchtriage.web.pages.error_texts import problem_text
 
 router = APIRouter(prefix="/api/v1/drafts", tags=["drafts"])
-_Typed = Annotated[str, Field(max_length=drafts.MOST_TEXT)]
+_Typed = Annotated[str, Field(max_length=drafts.MAX_TEXT)]
 
 
 class StepBody(BaseModel):
@@ -45,7 +45,7 @@ class DraftBody(BaseModel):
     search_in: Literal["exception", "line", "any"] = "exception"
     says_en: _Typed = ""
     says_zh: _Typed = ""
-    steps: Annotated[list[StepBody], Field(max_length=MOST_STEPS)] = []
+    steps: Annotated[list[StepBody], Field(max_length=MAX_STEPS)] = []
     retry: Literal["no", "yes", "once"] = "no"
     source: _Typed = ""
     example: _Typed = ""
@@ -54,7 +54,7 @@ class DraftBody(BaseModel):
     def draft(self) -> Draft:
         steps = tuple(DraftStep(step.en, step.zh, step.run) for step in self.steps)
         others = self.model_dump(exclude={"steps", "incident", "revision"})
-        return Draft(**others, steps=(*steps, *[DraftStep()] * (MOST_STEPS - len(steps))))
+        return Draft(**others, steps=(*steps, *[DraftStep()] * (MAX_STEPS - len(steps))))
 
 
 class NewDraftBody(DraftBody):

@@ -15,7 +15,7 @@ from torchtriage.web.errors import error_responses
 from torchtriage.web.json_responses import Answer
 
 router = APIRouter(tags=["health"])
-_PATIENCE = 2.5  # seconds; the probe in deploy/kubernetes waits three
+_TIMEOUT = 2.5  # seconds; the probe in deploy/kubernetes waits three
 
 
 class NotReady(TriageError):
@@ -45,7 +45,7 @@ async def ready(request: Request, service: ServiceDep) -> Response:
         look = state.readiness = asyncio.create_task(to_thread.run_sync(_look, service))
         # An error is raised in the callers that still wait.
         look.add_done_callback(lambda done: done.cancelled() or done.exception())
-    done, _ = await asyncio.wait({look}, timeout=_PATIENCE)
+    done, _ = await asyncio.wait({look}, timeout=_TIMEOUT)
     if not done:
         raise StorageUnavailable("the database or the log store does not respond")
     look.result()

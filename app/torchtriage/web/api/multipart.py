@@ -12,7 +12,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from torchtriage.errors import BadInput
 from torchtriage.reading.unpack import Upload
 
-_MOST_PARTS = 5000
+_MAX_PARTS = 5000
 
 
 class BadForm(BadInput):
@@ -36,8 +36,8 @@ def uploads(chunks: Iterator[bytes], boundary: bytes, fields: Collection[str]) -
     """
     form = _Form(chunks, boundary)
     for count, headers in enumerate(form.parts()):
-        if count == _MOST_PARTS:
-            raise BadForm(f"more than {_MOST_PARTS} parts")
+        if count == _MAX_PARTS:
+            raise BadForm(f"more than {_MAX_PARTS} parts")
         field, filename = _names(headers)
         if field not in fields:
             raise BadForm(f"unknown field {field[:100]!r}; send the log as {' or '.join(sorted(fields))}")

@@ -29,7 +29,7 @@ from torchtriage.web.json_responses import Answer
 
 router = APIRouter(tags=["OpenTelemetry"])
 
-_LARGEST = 20 << 20  # maximum bytes of a request, compressed or not; the OTLP specification recommends this limit
+_MAX_BYTES = 20 << 20  # maximum bytes of a request, compressed or not; the OTLP specification recommends this limit
 _NO_JOB = (
     "no attribute names a job: set torchtriage.job.id, or one of k8s.job.name, slurm.job.id, service.name and others; "
     "or it is a record that torchtriage sent"
@@ -78,7 +78,7 @@ async def take_logs(request: Request, service: ServiceDep, intake: IntakeDep, _:
     try:
         if kind not in (JSON, PROTOBUF):
             raise UnsupportedBody(f"unsupported Content-Type; use {PROTOBUF} or {JSON}", content_type=kind[:100])
-        rejected = await with_uploads(request, intake, _LARGEST, partial(_take, service, kind))
+        rejected = await with_uploads(request, intake, _MAX_BYTES, partial(_take, service, kind))
     except TriageError as problem:
         return _refused(problem, kind if kind == PROTOBUF else JSON)
     return Response(success(kind, rejected, _NO_JOB), media_type=kind)
@@ -121,12 +121,12 @@ def _unpacked(upload: Upload) -> Iterator[bytes]:
         if at == 0 and chunk.startswith(b"\x1f\x8b"):
             unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
         try:
-            piece = unpacker.decompress(chunk, _LARGEST + 1) if unpacker else chunk
+            piece = unpacker.decompress(chunk, _MAX_BYTES + 1) if unpacker else chunk
         except zlib.error as error:
             raise BadInput(f"the body is not valid gzip: {error}") from None
         size += len(piece)
-        if size > _LARGEST:
-            raise LogTooLarge(f"the request is larger than the limit of {_LARGEST} bytes", limit=_LARGEST)
+        if size > _MAX_BYTES:
+            raise LogTooLarge(f"the request is larger than the limit of {_MAX_BYTES} bytes", limit=_MAX_BYTES)
         yield piece
     if unpacker and not unpacker.eof:
         raise BadInput("the body is not valid gzip: it is incomplete")

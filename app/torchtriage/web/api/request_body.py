@@ -20,7 +20,7 @@ from torchtriage.web.errors import Busy, TooSlow, UnsupportedBody
 
 Result = TypeVar("Result")
 
-_PATIENCE = 60.0  # seconds that a sender may send nothing
+_TIMEOUT = 60.0  # seconds that a sender may send nothing
 _SLOWEST, _SLOW = 1 << 10, 256 << 10  # bytes that earn a second of waiting: at the beginning, and after 64 MB
 _IN_TIME = 256  # the required rate between these two is the bytes received so far, divided by these seconds
 _OVERHEAD = 16 << 20  # bytes that a form and compression can add to a log
@@ -97,7 +97,7 @@ class _Body:
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
-        self._left = _PATIENCE
+        self._left = _TIMEOUT
         self._came = 0
         self._ended = False
 
@@ -112,7 +112,7 @@ class _Body:
             async with asyncio.timeout(self._left):
                 message = await self._receive()
         except TimeoutError:
-            told = f"fewer than {rate:.0f} bytes a second arrived, for longer than {_PATIENCE:g} seconds"
+            told = f"fewer than {rate:.0f} bytes a second arrived, for longer than {_TIMEOUT:g} seconds"
             raise TooSlow(told) from None
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
@@ -120,7 +120,7 @@ class _Body:
         self._ended = not message.get("more_body", False)
         self._came += len(chunk)
         # Only waiting for the sender counts, not the time between two calls.
-        self._left = min(_PATIENCE, self._left - (clock() - began) + len(chunk) / rate)
+        self._left = min(_TIMEOUT, self._left - (clock() - began) + len(chunk) / rate)
         return chunk
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from starlette.datastructures import QueryParams
 
-from torchtriage.answer.brief.token_count import FEWEST, MOST, TOKENS
+from torchtriage.answer.brief.token_count import MAX_TOKENS, MIN_TOKENS, TOKENS
 from torchtriage.decision.history import History, read_history
 from torchtriage.domain.decision import AttemptRecord, DecisionAction
 from torchtriage.domain.entry import Language
@@ -17,8 +17,8 @@ from torchtriage.domain.incident import IncidentFilter, Job, State
 from torchtriage.domain.verdict import Outcome
 from torchtriage.storage.decisions import DecisionFilter
 
-_MOST_LABELS = 50
-_LONGEST_HISTORY = 200_000  # characters
+_MAX_LABELS = 50
+_MAX_HISTORY_LENGTH = 200_000  # characters
 _FIRST_YEAR, _LAST_YEAR = 2, 9998  # leaves room to convert the time to another time zone or add a day
 # Fields that are not passed on to Job as they are.
 _NOT_OF_JOB = frozenset({"wait", "label", "started_at", "ended_at", "history", "lang"})
@@ -66,7 +66,7 @@ def _history(value: str) -> str:
     return value
 
 
-_Longer = Annotated[str, Field(max_length=_LONGEST_HISTORY), AfterValidator(_history)]
+_Longer = Annotated[str, Field(max_length=_MAX_HISTORY_LENGTH), AfterValidator(_history)]
 _Plain = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Word = Annotated[_Plain | None, BeforeValidator(_given)]
 Moment = Annotated[datetime | None, BeforeValidator(_time), AfterValidator(_utc)]
@@ -99,7 +99,7 @@ class SubmitQuery(BaseModel):
         "if it sets this to true or false",
     )
     label: list[Annotated[_Plain, AfterValidator(_label)]] = Field(
-        [], max_length=_MOST_LABELS, description="key:value; repeat it for several labels"
+        [], max_length=_MAX_LABELS, description="key:value; repeat it for several labels"
     )
     wait: float = Field(10, ge=0, le=60, description="Seconds to wait for the verdict")
 
@@ -211,7 +211,7 @@ class BriefQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     lang: Language = "en"
-    tokens: int = Field(TOKENS, ge=FEWEST, le=MOST, description="The maximum number of tokens of the brief")
+    tokens: int = Field(TOKENS, ge=MIN_TOKENS, le=MAX_TOKENS, description="The maximum number of tokens of the brief")
 
 
 class GroupChangeBody(BaseModel):

@@ -19,7 +19,7 @@ SMALL = 256 << 10  # maximum bytes of a body that is kept in memory
 _ALL_SMALL = 64 << 20  # maximum bytes of all bodies in memory
 _FILES = 128  # maximum number of bodies on disk at the same time
 _WRITERS = 4  # number of threads that write them
-_PATIENCE = 10.0  # seconds that a body waits for a free file
+_TIMEOUT = 10.0  # seconds that a body waits for a free file
 _STEP, _PIECE = 64 << 10, 1 << 20  # bytes per chunk when reading back, from memory and from disk
 
 
@@ -106,7 +106,7 @@ class Spool:
 
     async def _room(self) -> None:
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_TIMEOUT):
                 await self._spools.files.acquire()
         except TimeoutError:
             raise Busy(f"{_FILES} large logs are being received, which is the limit") from None

@@ -25,7 +25,7 @@ router = APIRouter(prefix="/api/v1/run-summaries", tags=["incidents"])
 
 _Name = Annotated[str, Field(max_length=200)]
 _Text = Annotated[str, Field(max_length=500)]
-_LARGEST = 60_000  # maximum characters of all texts together
+_MAX_CHARACTERS = 60_000  # maximum characters of all texts together
 
 
 class RunSummaryBody(BaseModel):
@@ -51,8 +51,8 @@ class RunSummaryBody(BaseModel):
         if not self.incident and not self.job_name:
             raise ValueError("give incident, or job_name for a successful run")
         pairs = [text for told in (self.job, self.versions, self.environment) for pair in told.items() for text in pair]
-        if sum(map(len, (*pairs, *self.hosts, *self.lines))) > _LARGEST:
-            raise ValueError(f"a summary has at most {_LARGEST} characters")
+        if sum(map(len, (*pairs, *self.hosts, *self.lines))) > _MAX_CHARACTERS:
+            raise ValueError(f"a summary has at most {_MAX_CHARACTERS} characters")
         return self
 
     def summary(self) -> RunSummary:

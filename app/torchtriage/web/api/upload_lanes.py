@@ -17,7 +17,7 @@ from torchtriage.web.errors import Busy, Stopping
 
 Result = TypeVar("Result")
 
-_PATIENCE = 20.0  # seconds that a body waits for its turn, because clients do not wait forever
+_TIMEOUT = 20.0  # seconds that a body waits for its turn, because clients do not wait forever
 # Small bodies that are read and compressed at the same time. More would only compete for Python's global lock.
 _WORKING = 2
 _SECONDS, _PACE = 5.0, 20 << 20  # CPU seconds that any log may take, and bytes per additional second
@@ -105,7 +105,7 @@ class Intake:
 
 async def _turn(turns: asyncio.Semaphore) -> None:
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_TIMEOUT):
             await turns.acquire()
     except TimeoutError:
-        raise Busy(f"busy receiving other logs for {_PATIENCE:g} seconds") from None
+        raise Busy(f"busy receiving other logs for {_TIMEOUT:g} seconds") from None

@@ -18,7 +18,7 @@ from torchtriage.web.dependencies import search_index
 from torchtriage.web.mcp.tools import Tools
 from torchtriage.web.security import refuse_cross_site
 
-_LARGEST = 32 << 20  # maximum bytes of a log in a call; larger logs must go to the API
+_MAX_BYTES = 32 << 20  # maximum bytes of a log in a call; larger logs must go to the API
 router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site), Depends(needs(Permission.READ))])
 
 
@@ -36,7 +36,7 @@ async def answering(app: FastAPI, service: Service) -> AsyncIterator[None]:
     # Unknown host names and other sites are refused earlier, as on every route.
     trusted = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app.state.mcp = tools.streamable_http_app(
-        json_response=True, stateless_http=True, transport_security=trusted, max_request_body_size=_LARGEST
+        json_response=True, stateless_http=True, transport_security=trusted, max_request_body_size=_MAX_BYTES
     )
     async with tools.session_manager.run():
         yield

@@ -19,7 +19,7 @@ from torchtriage.web.pages.translations import catalogue
 from torchtriage.web.pages.urls import address, value
 
 router = APIRouter()
-_AT_ONCE = 50
+_BATCH_SIZE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def show(request: Request, service: ServiceDep) -> Response:
     """Raises BadCursor."""
     asked = value(request, "state")
     state = SendState(asked) if asked in set(SendState) else None
-    found = list_outbox(service, state, _AT_ONCE, value(request, "cursor") or None)
+    found = list_outbox(service, state, _BATCH_SIZE, value(request, "cursor") or None)
     counts: dict[str, int] = {}
     for (_, of_state), count in count_outbox(service).items():
         counts[of_state] = counts.get(of_state, 0) + count

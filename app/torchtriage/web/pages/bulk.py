@@ -11,7 +11,7 @@ from fastapi import APIRouter, Form, Request, Response
 from starlette.responses import RedirectResponse
 
 from torchtriage.errors import BadInput
-from torchtriage.services.incidents import MOST, forget_incidents, give_feedback_to, read_incidents
+from torchtriage.services.incidents import MAX_INCIDENTS, forget_incidents, give_feedback_to, read_incidents
 from torchtriage.web.authentication import Writer
 from torchtriage.web.dependencies import RetriageJobsDep, ServiceDep
 from torchtriage.web.pages.incidents import FILTERS
@@ -43,7 +43,7 @@ def bulk(
     here: Annotated[str, Form()] = "",
 ) -> Response:
     """`action` is retriage, right, wrong, delete (which asks for confirmation) or forget (the confirmation)."""
-    chosen = list(dict.fromkeys(incident or []))[:MOST]
+    chosen = list(dict.fromkeys(incident or []))[:MAX_INCIDENTS]
     back = {name: given for name, given in parse_qsl(here) if name in (*FILTERS, "cursor")}
     if not chosen:
         return _back(back, "nothing", 0)

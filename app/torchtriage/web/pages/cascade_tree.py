@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torchtriage.domain.verdict import Cascade, Verdict
 
-_MOST = 60  # branches that a page shows
+_MAX_COUNT = 60  # branches that a page shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Branch:
 def cascade_tree(verdict: Verdict) -> tuple[Branch, ...]:
     """Returns the consequences of the root cause, each with its own consequences. A cascade whose cause is not in the
     verdict is placed below the root cause."""
-    cascades = verdict.cascades[:_MOST]
+    cascades = verdict.cascades[:_MAX_COUNT]
     root = verdict.root_cause.entry if verdict.root_cause else None
     known = {cascade.entry for cascade in cascades if cascade.entry}
     below: dict[str | None, list[Cascade]] = {}

@@ -9,7 +9,7 @@ from pathlib import Path
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-_LEAST = 1000  # bytes; less fits a packet or two as it is
+_MIN_BYTES = 1000  # bytes; less fits a packet or two as it is
 _LEVEL = 5  # beyond it a page takes twice as long for a hundredth less
 
 
@@ -26,7 +26,7 @@ def small_page(answer: Response, headers: Headers) -> Response:
     """Returns the answer, with its body compressed if the client accepts that and the body is long enough. Sets the
     Vary header."""
     body = bytes(answer.body)
-    if len(body) >= _LEAST:
+    if len(body) >= _MIN_BYTES:
         answer.headers.add_vary_header("Accept-Encoding")
         if takes_gzip(headers):
             answer.body = gzip.compress(body, _LEVEL, mtime=0)
@@ -37,7 +37,7 @@ def small_page(answer: Response, headers: Headers) -> Response:
 
 def small_file(answer: Response, path: Path, headers: Headers) -> Response:
     """Returns the answer for a static file, compressed if the client accepts that and the file is long enough."""
-    if answer.status_code != 200 or not takes_gzip(headers) or path.stat().st_size < _LEAST:
+    if answer.status_code != 200 or not takes_gzip(headers) or path.stat().st_size < _MIN_BYTES:
         return answer
     content = _compressed(path, path.stat().st_mtime_ns)
     kept = {name: answer.headers[name] for name in ("content-type", "cache-control") if name in answer.headers}

@@ -13,7 +13,7 @@ from torchtriage.web.pages.urls import address, day, value
 
 DAYS = (7, 30, 90, 365)
 _USUAL = 30
-_MOST = 1100  # days: a chart by months of three years
+_MAX_DAYS = 1100  # days: a chart by months of three years
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def asked_range(request: Request) -> Asked:
     if since is not None or until is not None:
         last = until or max(today, since or today)
         first = min(since or last - timedelta(days=_USUAL - 1), last)
-        first = max(first, last - timedelta(days=_MOST))
+        first = max(first, last - timedelta(days=_MAX_DAYS))
         query = {"since": first.isoformat(), "until": last.isoformat()}
         return Asked(Range(first, last), query, None)
     given = value(request, "days")

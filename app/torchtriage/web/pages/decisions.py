@@ -18,7 +18,7 @@ from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.urls import address, value
 
 router = APIRouter()
-_AT_ONCE = 50
+_BATCH_SIZE = 50
 _GRADES = ("", "right", "wrong", "unknown", "waiting")
 
 
@@ -52,7 +52,7 @@ def show(request: Request, service: ServiceDep) -> Response:
     lang, asked = language(request), value(request, "grade")
     grade = asked if asked in _GRADES else ""
     wanted = DecisionFilter(grade=grade or None)
-    found = decisions.list_decisions(service, wanted, _AT_ONCE, value(request, "cursor") or None)
+    found = decisions.list_decisions(service, wanted, _BATCH_SIZE, value(request, "cursor") or None)
     rows = rows_of(request, service, [record.incident for record in found.items if record.incident])
     scores = tuple(score for score in decisions.score(service) if score.count)
     page = DecisionsPage(

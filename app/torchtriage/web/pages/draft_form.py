@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, get_args, get_type_hints
 
-from torchtriage.domain.draft import MOST_STEPS, Draft, DraftStep
+from torchtriage.domain.draft import MAX_STEPS, Draft, DraftStep
 
-LONGEST = 400_000  # bytes of the form: a character can take nine of them
+MAX_LENGTH = 400_000  # bytes of the form: a character can take nine of them
 _CHOICES = {name: get_args(kind) for name, kind in get_type_hints(Draft).items() if get_args(kind) and name != "steps"}
 OWNERS, KINDS, PLACES, RETRIES = (_CHOICES[name] for name in ("owner", "kind", "search_in", "retry"))
 
@@ -39,7 +39,7 @@ def field_names() -> list[str]:
 def values_of(draft: Draft) -> dict[str, str]:
     """Returns the value of each field."""
     values = {field.name: getattr(draft, field.name) for field in fields(Draft) if field.name != "steps"}
-    for number, step in zip(_numbers(), (*draft.steps, *[DraftStep()] * MOST_STEPS), strict=False):
+    for number, step in zip(_numbers(), (*draft.steps, *[DraftStep()] * MAX_STEPS), strict=False):
         values |= {f"step{number}_{part}": getattr(step, part) for part in ("en", "zh", "run")}
     return values
 
@@ -51,4 +51,4 @@ def differing(mine: Draft, theirs: Draft) -> tuple[Differing, ...]:
 
 
 def _numbers() -> range:
-    return range(1, MOST_STEPS + 1)
+    return range(1, MAX_STEPS + 1)

@@ -38,7 +38,7 @@ from torchtriage.storage.drafts import EditedMeanwhile
 from torchtriage.web.authentication import Writer
 from torchtriage.web.dependencies import BackTestsDep, RetriageJobsDep, ServiceDep
 from torchtriage.web.pages.audit_log import ChangeLine, change_lines
-from torchtriage.web.pages.draft_form import LONGEST, Differing, differing, draft_of_form, values_of
+from torchtriage.web.pages.draft_form import MAX_LENGTH, Differing, differing, draft_of_form, values_of
 from torchtriage.web.pages.form_data import read_form
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.list_items import IncidentItem, rows_of
@@ -151,7 +151,7 @@ def new(request: Request, service: ServiceDep, _: Writer) -> Response:
 async def create(request: Request, service: ServiceDep, caller: Writer) -> Response:
     """`action` is check, which reports problems and stores nothing, or save, which stores the draft even with
     problems."""
-    given = await read_form(request, LONGEST)
+    given = await read_form(request, MAX_LENGTH)
     return await to_thread.run_sync(_taken, request, service, given, caller.name, None)
 
 
@@ -191,7 +191,7 @@ def draft(request: Request, service: ServiceDep, back_tests: BackTestsDep, draft
 async def change(request: Request, service: ServiceDep, draft_id: str, caller: Writer) -> Response:
     """Like `create`, for a stored draft. `revision` is the one that the form was made from. `action` may also be
     delete."""
-    given = await read_form(request, LONGEST)
+    given = await read_form(request, MAX_LENGTH)
     return await to_thread.run_sync(_taken, request, service, given, caller.name, draft_id)
 
 
@@ -314,7 +314,7 @@ def _stage(
 
 def _checked(service: Service, typed: Draft) -> DraftCheck | None:
     """Returns the problems of a draft, or None if it is too long to check."""
-    return drafts.check(service, typed) if max(map(len, values_of(typed).values())) <= drafts.MOST_TEXT else None
+    return drafts.check(service, typed) if max(map(len, values_of(typed).values())) <= drafts.MAX_TEXT else None
 
 
 def _page(

@@ -15,7 +15,7 @@ from torchtriage.domain.entry_history import EntryHistory
 from torchtriage.errors import BadInput, NotFound
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.services.entry_history import entry_history
-from torchtriage.services.explain_match import MOST_TEXT, why_text
+from torchtriage.services.explain_match import MAX_TEXT, why_text
 from torchtriage.services.service import Service
 from torchtriage.services.service_info import folder_of
 from torchtriage.web.dependencies import ServiceDep
@@ -30,7 +30,7 @@ from torchtriage.web.pages.sign_descriptions import SignPart, signs_in_words
 
 router = APIRouter()
 _DAYS = 90
-_LONGEST = 1_200_000  # bytes of the form: a character can take nine of them, most take one
+_MAX_LENGTH = 1_200_000  # bytes of the form: a character can take nine of them, most take one
 FEW = 5  # people who said whether verdicts were right; a share of fewer tells nothing
 
 
@@ -109,7 +109,7 @@ def entry(request: Request, service: ServiceDep, entry_id: str) -> Response:
         recent=incident_items(history.incidents, service.knowledge, lang),
         groups=group_items(history.groups, service.knowledge, lang),
         source=_source(service, found),
-        most_text=MOST_TEXT,
+        most_text=MAX_TEXT,
     )
     return render(request, "entry.html", page)
 
@@ -117,7 +117,7 @@ def entry(request: Request, service: ServiceDep, entry_id: str) -> Response:
 @router.get("/knowledge/{entry_id}/try")
 def ask(request: Request, service: ServiceDep, entry_id: str) -> Response:
     """Shows only the form."""
-    return render(request, "entry_try.html", TryPage(_entry(service, entry_id), "", None, None, None, MOST_TEXT))
+    return render(request, "entry_try.html", TryPage(_entry(service, entry_id), "", None, None, None, MAX_TEXT))
 
 
 @router.post("/knowledge/{entry_id}/try")
@@ -126,7 +126,7 @@ async def try_text(request: Request, service: ServiceDep, entry_id: str) -> Resp
     found, lang, text, status = _entry(service, entry_id), language(request), "", 200
     why, problem = None, None
     try:
-        text = (await read_form(request, _LONGEST)).get("text", "")
+        text = (await read_form(request, _MAX_LENGTH)).get("text", "")
         why = await to_thread.run_sync(why_text, service, text, found.id, lang)
     except BadInput as error:
         if not wants_page(request):
@@ -134,7 +134,7 @@ async def try_text(request: Request, service: ServiceDep, entry_id: str) -> Resp
         problem, status = error.message, error.status
     root = service.knowledge.entries.get(why.root_cause or "") if why else None
     title = root.title.in_(lang) if root and root.id != found.id else None
-    page = TryPage(found, text[:MOST_TEXT], why, title, problem, MOST_TEXT)
+    page = TryPage(found, text[:MAX_TEXT], why, title, problem, MAX_TEXT)
     return await to_thread.run_sync(render, request, "entry_try.html", page, status)
 
 

@@ -46,9 +46,9 @@ from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.urls import address, value
 
 router = APIRouter()
-_AT_ONCE = 25
+_BATCH_SIZE = 25
 _MUTES = (1, 7, 30)  # days
-_LONGEST_NOTE = 5000  # characters
+_MAX_NOTE_LENGTH = 5000  # characters
 _SURE = ("certain", "likely", "possible")
 _SHOWN = 6  # attempts and notes
 SPLIT_BY = ("cluster", "user", "host", BY_FINGERPRINT)
@@ -117,7 +117,7 @@ def group(request: Request, service: ServiceDep, group_id: str) -> Response:
     if found.id != group_id:
         return RedirectResponse(f"/groups/{found.id}", HTTPStatus.FOUND)
     lang = language(request)
-    within = list_summaries(service, IncidentFilter(group=found.id), _AT_ONCE, value(request, "cursor") or None)
+    within = list_summaries(service, IncidentFilter(group=found.id), _BATCH_SIZE, value(request, "cursor") or None)
     made_of = composition(service, found.id)
     came_by = value(request, "from")
     page = GroupPage(
@@ -150,7 +150,7 @@ def decide(
     caller: Writer,
     status: Annotated[str | None, Form()] = None,
     owner: Annotated[str | None, Form(max_length=200)] = None,
-    note: Annotated[str | None, Form(max_length=_LONGEST_NOTE)] = None,
+    note: Annotated[str | None, Form(max_length=_MAX_NOTE_LENGTH)] = None,
     mute: Annotated[int | None, Form(ge=0, le=365)] = None,
 ) -> Response:
     """Sets the fields in the form: status, owner and note, or the number of days to mute the group."""

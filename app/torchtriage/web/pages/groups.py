@@ -27,7 +27,7 @@ from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.urls import address, value
 
 router = APIRouter()
-_AT_ONCE = 50
+_BATCH_SIZE = 50
 DAYS = 30
 STATUSES = tuple(status.value for status in GroupStatus)
 ORDERS = tuple(order.value for order in GroupOrder)
@@ -76,7 +76,7 @@ class GroupsPage:
 def groups(request: Request, service: ServiceDep) -> Response:
     asked, wanted = _asked(request, service)
     cursor = value(request, "cursor")
-    found = list_groups(service, wanted, _AT_ONCE, cursor or None)
+    found = list_groups(service, wanted, _BATCH_SIZE, cursor or None)
     latest = latest_summaries(service, [group.id for group in found.items])
     here = asked | {"cursor": cursor}
     page = GroupsPage(
@@ -106,7 +106,7 @@ def groups(request: Request, service: ServiceDep) -> Response:
 @router.get("/groups.csv")
 def as_csv(request: Request, service: ServiceDep) -> Response:
     """Returns what the list shows for the same query."""
-    found = list_groups(service, _asked(request, service)[1], _AT_ONCE, value(request, "cursor") or None)
+    found = list_groups(service, _asked(request, service)[1], _BATCH_SIZE, value(request, "cursor") or None)
     return csv_answer("groups", _rows(found.items, service.settings.base_url))
 
 
@@ -119,7 +119,7 @@ def bulk(
     here: Annotated[str, Form()] = "",
 ) -> Response:
     """Sets the status of the selected groups. The list then offers to undo that."""
-    before = change_groups(service, list(dict.fromkeys(group or []))[:_AT_ONCE], status_of(status), caller.name)
+    before = change_groups(service, list(dict.fromkeys(group or []))[:_BATCH_SIZE], status_of(status), caller.name)
     was = ",".join(f"{group_id}:{known.value}" for group_id, known in before.items())
     return _back(here, f"said={status}&was={was}")
 
@@ -129,7 +129,7 @@ def undo(
     service: ServiceDep, caller: Writer, was: Annotated[str, Form()] = "", here: Annotated[str, Form()] = ""
 ) -> Response:
     """Restores the previous status of groups."""
-    for part in was.split(",")[:_AT_ONCE]:
+    for part in was.split(",")[:_BATCH_SIZE]:
         group_id, _, status = part.partition(":")
         change_groups(service, [group_id], status_of(status), caller.name)
     return _back(here)

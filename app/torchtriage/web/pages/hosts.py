@@ -31,7 +31,7 @@ from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.urls import address, value
 
 router = APIRouter()
-_MOST = 200
+_MAX_COUNT = 200
 _RECENT = 25
 _CAUSES = 2
 
@@ -79,13 +79,13 @@ class HostPage:
 @router.get("/hosts")
 def hosts(request: Request, service: ServiceDep) -> Response:
     asked, wanted = _asked(request)
-    found = stats.hosts(service, wanted, _MOST)
+    found = stats.hosts(service, wanted, _MAX_COUNT)
     unlikely, compared = unlikely_hosts(service, asked.range, wanted.cluster)
     kept = {"cluster": wanted.cluster or "", "host": wanted.host or ""}
     page = HostsPage(
         items=tuple(found),
         causes={one.host: _causes(one, service.knowledge)[:_CAUSES] for one in found},
-        full=len(found) == _MOST,
+        full=len(found) == _MAX_COUNT,
         latest=max((one.looked_at for one in found if one.looked_at < one.count), default=None),
         unlikely={one.failures.host: one for one in unlikely},
         compared=compared,
@@ -97,7 +97,7 @@ def hosts(request: Request, service: ServiceDep) -> Response:
         since=asked.range.first.isoformat(),
         until=asked.range.last.isoformat(),
         csv=address("/hosts.csv", asked.query | kept),
-        json=address("/api/v1/hosts", _times(wanted) | kept | {"limit": str(_MOST)}),
+        json=address("/api/v1/hosts", _times(wanted) | kept | {"limit": str(_MAX_COUNT)}),
     )
     return render(request, "hosts.html", page)
 
@@ -105,7 +105,7 @@ def hosts(request: Request, service: ServiceDep) -> Response:
 @router.get("/hosts.csv")
 def as_csv(request: Request, service: ServiceDep) -> Response:
     """Returns what the page shows for the same query."""
-    return csv_answer("hosts", _rows(stats.hosts(service, _asked(request)[1], _MOST)))
+    return csv_answer("hosts", _rows(stats.hosts(service, _asked(request)[1], _MAX_COUNT)))
 
 
 @router.get("/hosts/{host}")

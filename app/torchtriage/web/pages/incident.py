@@ -56,7 +56,7 @@ from torchtriage.web.pages.wait_picture import WaitPicture, wait_picture
 router = APIRouter()
 _SIMILAR = 5  # other incidents of the group that are shown
 _NOTES = 5  # notes to other incidents of the group
-_LONGEST_NOTE = 5000
+_MAX_NOTE_LENGTH = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ async def feedback(request: Request, service: ServiceDep, incident_id: str, call
             pass
         case _:
             raise BadInput("the verdict must be right or wrong")
-    note = given.get("note", "")[:_LONGEST_NOTE] or None
+    note = given.get("note", "")[:_MAX_NOTE_LENGTH] or None
     kept = Feedback(said, caller.name, datetime.now(UTC), given.get("entry") or None, note)
     await to_thread.run_sync(give_feedback, service, incident_id, kept)
     return RedirectResponse(f"/incidents/{incident_id}?said=1#feedback", HTTPStatus.SEE_OTHER)

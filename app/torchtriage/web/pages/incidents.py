@@ -40,7 +40,7 @@ OURS: dict[str, tuple[str, ...]] = {
     "feedback": ("right", "wrong"),
 }
 _WORDS = {"state": "kind_", "owner": "owner_of_", "retry": "advised_", "feedback": "said_"}
-_AT_ONCE = 50
+_BATCH_SIZE = 50
 _NUMBER = lazy_regex(r"#(\d{1,18})")
 _SAID = ("saved", "removed", "deleted", "right", "wrong", "nothing")  # what can have been done before
 
@@ -104,7 +104,7 @@ def incidents(request: Request, service: ServiceDep) -> Response:
     if named := _NUMBER.fullmatch(asked.get("q", "")):  # as people say it to one another
         return RedirectResponse(f"/incidents/{named[1]}", HTTPStatus.SEE_OTHER)
     cursor = value(request, "cursor")
-    found = list_summaries(service, filter_of(asked), _AT_ONCE, cursor or None)
+    found = list_summaries(service, filter_of(asked), _BATCH_SIZE, cursor or None)
     query, lang = urlencode(asked), language(request)
     here = asked | ({"cursor": cursor} if cursor else {})
     page = IncidentsPage(
@@ -150,7 +150,7 @@ def _back(query: str, **said: object) -> Response:
 
 def _early(found: Page[IncidentSummary], cursor: str) -> bool:
     # One that goes back to the newest and reaches them is not full either; there is nothing newer then.
-    return len(found.items) < _AT_ONCE and found.next is not None and (found.previous is not None or not cursor)
+    return len(found.items) < _BATCH_SIZE and found.next is not None and (found.previous is not None or not cursor)
 
 
 def asked_filters(request: Request) -> dict[str, str]:

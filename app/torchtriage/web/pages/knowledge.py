@@ -22,7 +22,7 @@ from torchtriage.web.pages.urls import address, value
 router = APIRouter()
 _FOUND, _SEARCHED = 15, 100
 _SEEN, _DAYS = 9, 30
-_BIGGEST = 10  # areas that are listed above the others
+_TOP_AREAS = 10  # areas that are listed above the others
 OWNERS = ("user", "framework", "platform", "hardware")
 KINDS = tuple(kind.value for kind in Kind)
 
@@ -86,7 +86,7 @@ def knowledge(request: Request, service: ServiceDep, index: SearchDep) -> Respon
         Area(name, tuple(members), address("/knowledge", kept | {"area": name}))
         for name, members in groupby(fitting, key=lambda entry: entry.area)
     ]
-    big = {area.name for area in sorted(found, key=lambda area: -len(area.entries))[:_BIGGEST]}
+    big = {area.name for area in sorted(found, key=lambda area: -len(area.entries))[:_TOP_AREAS]}
     areas = sorted((replace(area, big=area.name in big) for area in found), key=lambda area: _by_name(lang, area.name))
     owners, kinds = Counter(e.owner for e in entries.values()), Counter(e.kind.value for e in entries.values())
     page = KnowledgePage(

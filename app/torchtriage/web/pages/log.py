@@ -26,10 +26,10 @@ from torchtriage.web.pages.log_window import LogPiece, Wanted, log_piece
 from torchtriage.web.pages.rendering import render
 
 router = APIRouter()
-_LONGEST_WORDS = 300  # characters
-_PATIENCE = 2.0  # seconds that a page without script looks for a line
-_MOST_MARKS = 200
-_MOST_HITS = 200  # lines of a list of hits
+_MAX_WORDS_LENGTH = 300  # characters
+_TIMEOUT = 2.0  # seconds that a page without script looks for a line
+_MAX_MARKS = 200
+_MAX_HITS = 200  # lines of a list of hits
 _ALL = "all"
 _GO = {"next": False, "previous": True, "error": False, "error-back": True}
 
@@ -121,14 +121,14 @@ def hits(request: Request, service: ServiceDep, incident_id: str) -> Response:
     file = next((known for known in incident.log.files if known.name == wanted.file), incident.log.files[0])
     several = len(incident.log.files) > 1
     log = LogPiece(incident.id, wanted, file, several, (), 0)
-    told = find_all(service, incident, file, _sought(wanted, _ALL), wanted.first or 1, _MOST_HITS)
+    told = find_all(service, incident, file, _sought(wanted, _ALL), wanted.first or 1, _MAX_HITS)
     return render(request, "log_hits.html", HitsPage(log, told))
 
 
 def wanted_of(request: Request) -> Wanted:
     """Returns what the URL requests. Invalid values are ignored."""
     around, until = lines_asked(request)
-    words = "".join(char for char in request.query_params.get("q", "")[:_LONGEST_WORDS] if char.isprintable())
+    words = "".join(char for char in request.query_params.get("q", "")[:_MAX_WORDS_LENGTH] if char.isprintable())
     return Wanted(
         file=request.query_params.get("file"),
         first=_number(request, "from"),
@@ -145,7 +145,7 @@ def wanted_of(request: Request) -> Wanted:
 
 def _look(service: Service, incident: Incident, piece: LogPiece, go: str) -> Found:
     """Returns the line found within the time that a reader waits for a page."""
-    wanted, until = piece.wanted, time.monotonic() + _PATIENCE
+    wanted, until = piece.wanted, time.monotonic() + _TIMEOUT
     back, sought = _GO[go], _sought(wanted, go)
     hit = Found(None, _start(wanted, go), False)
     start = hit.looked
@@ -169,11 +169,11 @@ def _sought(wanted: Wanted, go: str) -> LineQuery:
 
 def _with_hits(service: Service, request: Request, page: LogPage) -> LogPage:
     """Returns the page with the lines found within the time that a reader waits for it."""
-    piece, until = page.log, time.monotonic() + _PATIENCE
+    piece, until = page.log, time.monotonic() + _TIMEOUT
     start = _number(request, "hits") or 1
-    told = find_all(service, page.incident, piece.file, _sought(piece.wanted, _ALL), start, _MOST_HITS)
-    while not told.ended and len(told.lines) < _MOST_HITS and time.monotonic() < until:
-        room = _MOST_HITS - len(told.lines)
+    told = find_all(service, page.incident, piece.file, _sought(piece.wanted, _ALL), start, _MAX_HITS)
+    while not told.ended and len(told.lines) < _MAX_HITS and time.monotonic() < until:
+        room = _MAX_HITS - len(told.lines)
         more = find_all(service, page.incident, piece.file, _sought(piece.wanted, _ALL), told.looked + 1, room)
         told = Hits((*told.lines, *more.lines), told.count + more.count, more.looked, more.ended)
     listed = told.lines[-1].line if told.count > len(told.lines) else told.looked
@@ -206,7 +206,7 @@ def _page(
         title=title_of(root.entry, service.knowledge, language(request), root.title) if root else None,
         outcome=verdict.outcome if verdict else incident.state.value,
         log=piece,
-        marks=tuple(Mark(line, kind, 1000 * (line - 1) // lines) for line, kind in list(known.items())[:_MOST_MARKS]),
+        marks=tuple(Mark(line, kind, 1000 * (line - 1) // lines) for line, kind in list(known.items())[:_MAX_MARKS]),
         missed=None,
         look_on=None,
         back=_GO.get(request.query_params.get("go", ""), False),

@@ -14,7 +14,7 @@ from torchtriage.web.pages.line_range import lines_asked
 from torchtriage.web.pages.urls import value
 
 router = APIRouter()
-_MOST_LINES = 5000  # of a piece, which is made in memory
+_MAX_LINES = 5000  # of a piece, which is made in memory
 
 
 @router.get("/incidents/{incident_id}/log.txt")
@@ -27,7 +27,7 @@ def text(request: Request, service: ServiceDep, incident_id: str) -> Response:
         raise NotFound("no such file in the incident's log", file=name)
     first, last = lines_asked(request)
     if first is not None:
-        count = min((last or first) - first + 1, _MOST_LINES)
+        count = min((last or first) - first + 1, _MAX_LINES)
         lines = read_log(service, incident, max(first, 1), count, file.name)[1]
         return PlainTextResponse("".join(f"{line.text}\n" for line in lines))
     kept = {

@@ -13,7 +13,7 @@ from torchtriage.services.line_patterns import spans
 from torchtriage.services.log_search import Writers
 
 _NUMBER = lazy_regex(r"[0-9]+")
-_FEWEST = 4  # equal lines, one behind the other, that are folded
+_MIN_COUNT = 4  # equal lines, one behind the other, that are folded
 COLOURS = 12  # ranks take turns with them
 
 
@@ -78,7 +78,7 @@ def folded(made: Sequence[Row], known: Writers) -> tuple[Row, ...]:
     shown: list[Row] = []
     for _, group in groupby(made, key=lambda row: (known.bare(row.text).strip(), row.classes)):
         first, *equal = group
-        plain = not first.classes and first.text.strip() and len(equal) + 1 >= _FEWEST
+        plain = not first.classes and first.text.strip() and len(equal) + 1 >= _MIN_COUNT
         shown += [replace(first, equal=tuple(equal))] if plain else [first, *equal]
     return tuple(shown)
 

@@ -19,7 +19,7 @@ _LINES = 160
 _FITS = 60  # lines of a log that a page shows from its beginning to its end
 _EXCERPT = 40  # lines of a piece that is no page of its own
 _CHARACTERS = 24_000  # of a piece, so that long lines do not make the page heavy
-_MOST_FILES = 100  # to choose from
+_MAX_FILES = 100  # to choose from
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def log_piece(
     stored = incident.log.files
     named = wanted.file if wanted.file is not None else _file_of(verdict)
     file = next((known for known in stored if known.name == named), stored[0])
-    choice = stored[:_MOST_FILES] if file in stored[:_MOST_FILES] else (file, *stored[: _MOST_FILES - 1])
+    choice = stored[:_MAX_FILES] if file in stored[:_MAX_FILES] else (file, *stored[: _MAX_FILES - 1])
     frame = LogPiece(incident.id, wanted, file, len(stored) > 1, choice, len(stored) - len(choice))
     try:
         return _filled(service, incident, verdict, frame, lines)

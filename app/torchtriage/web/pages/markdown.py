@@ -14,8 +14,8 @@ from torchtriage.reading.prefixes.strip import ANSI
 from torchtriage.reading.redaction.redact import redact
 from torchtriage.web.pages.translations import word
 
-_MOST_LINES = 6  # of evidence
-_MOST = 3  # of what followed
+_MAX_LINES = 6  # of evidence
+_MAX_COUNT = 3  # of what followed
 
 
 def markdown(
@@ -32,10 +32,10 @@ def markdown(
         parts += [_sentence(screen.below(title))] if screen.below(title) else []
         parts.append(_facts(incident, verdict, screen, root.entry, lang))
         evidence = [f"{line.file + ':' if line.file else ''}{line.line}: {line.text}" for line in root.evidence]
-        parts += [f"**{word(lang, 'evidence')}**", _fenced("\n".join(evidence[:_MOST_LINES]))]
+        parts += [f"**{word(lang, 'evidence')}**", _fenced("\n".join(evidence[:_MAX_LINES]))]
         parts += _told(screen, lang)
         if verdict.cascades:
-            followed = [f"- {_followed(cascade, titles or {})}" for cascade in verdict.cascades[:_MOST]]
+            followed = [f"- {_followed(cascade, titles or {})}" for cascade in verdict.cascades[:_MAX_COUNT]]
             parts += [f"**{word(lang, 'cascade')}**", "\n".join(followed)]
     elif verdict and verdict.answer:
         screen = first_screen(verdict, lang)

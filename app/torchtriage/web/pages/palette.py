@@ -23,7 +23,7 @@ _PAGES = (("/", "nav_triage"), ("/incidents", "nav_incidents"), ("/groups", "nav
           ("/knowledge", "nav_knowledge"), ("/decisions", "decisions_title"), ("/drafts", "drafts_title"),
           ("/alerts", "alerts_title"), ("/connect", "nav_connect"), ("/guides", "guides_title"),
           ("/docs", "nav_api"))  # fmt: skip
-_MOST = 6  # of a kind
+_MAX_COUNT = 6  # of a kind
 _NUMBER = lazy_regex(r"#?(\d{1,18})")
 _NAME = lazy_regex(r"[\w.@-]{2,80}")
 
@@ -60,7 +60,7 @@ def palette(request: Request, service: ServiceDep) -> Response:
         "search": _searches(asked, lang) if asked else [],
     }
     most = {"pages": len(pages)}
-    page = PalettePage({kind: tuple(some[: most.get(kind, _MOST)]) for kind, some in found.items() if some})
+    page = PalettePage({kind: tuple(some[: most.get(kind, _MAX_COUNT)]) for kind, some in found.items() if some})
     return render(request, "palette.html", page)
 
 

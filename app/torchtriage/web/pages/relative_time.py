@@ -9,7 +9,7 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.web.pages.translations import word
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
-_LONG_AGO = 30 * _DAY  # from there on the day says more
+_SHOW_DATE_AFTER = 30 * _DAY  # from there on the day says more
 _ZONED = lazy_regex(r"T[\d:.]+(?:Z|[+-]\d\d:?\d\d)$")
 
 
@@ -17,7 +17,7 @@ def ago(lang: Language, at: datetime, now: datetime | None = None) -> str:
     """Returns `4 min ago`, or `in 3 h` for the future. If it is more than 30 days away, returns the day (UTC)."""
     seconds = ((now or datetime.now(UTC)) - at).total_seconds()
     far = abs(seconds)
-    if far >= _LONG_AGO:
+    if far >= _SHOW_DATE_AFTER:
         return at.astimezone(UTC).strftime("%Y-%m-%d")
     if far < _MINUTE:
         return word(lang, "just_now")

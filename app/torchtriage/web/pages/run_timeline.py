@@ -19,7 +19,7 @@ SIGNS = ("first", "missing", "failed", "waited", "stopped", "ended", "kernel", "
 _STRONG = ("kernel", "unknown")  # seen well, also where they only followed
 _FAINT = ("waited", "stopped", "ended")  # marks of what only followed
 _NO_RANKS = RankSet()
-_FEW = 4  # ranks that an event of their own has a sign for
+_MAX_OWN_MARKS = 4  # ranks that an event of their own has a sign for
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +273,11 @@ def _rows(
             continue
         until = line.at(one.until) if one.until is not None and one.until != one.at else None
         sign = Sign(item.kind, line.at(one.at), item.line or 0, item.file, n, None, until, item.faint)
-        theirs = dict.fromkeys(home[rank] for rank in item.ranks if rank in home) if 0 < len(item.ranks) <= _FEW else {}
+        theirs = (
+            dict.fromkeys(home[rank] for rank in item.ranks if rank in home)
+            if 0 < len(item.ranks) <= _MAX_OWN_MARKS
+            else {}
+        )
         if item.host in hosts or (item.host and several):
             theirs = {item.host: None}
         if one.marks and (several or theirs):

@@ -33,7 +33,7 @@ from torchtriage.web.pages.urls import address, value
 router = APIRouter()
 SCOPES = tuple(scope.value for scope in Scope)
 LIFETIMES = (7, 30, 90, 365)  # days
-_LONGEST_NAME = 100
+_MAX_NAME_LENGTH = 100
 _CHANGES = 15
 
 
@@ -100,7 +100,7 @@ def make_token(
     """Creates a token and shows its secret once. With 0 days, it does not expire."""
     name = " ".join(name.split())
     scopes = [Scope(given) for given in scope or [] if given in SCOPES]
-    if not name or len(name) > _LONGEST_NAME or not scopes:
+    if not name or len(name) > _MAX_NAME_LENGTH or not scopes:
         raise BadInput("a token needs a name and at least one scope")
     lifetime = timedelta(days=days) if days else None
     secret, token = access.create(service.database, name, scopes, lifetime, caller.name)

@@ -13,8 +13,8 @@ from torchtriage.web.pages.timeline_axis import WIDTH
 
 HEIGHT = 34.0  # of a curve's row
 _AIR = 4.0  # above and below it
-_MOST = 4
-_LEAST = 3  # points of a curve
+_MAX_COUNT = 4
+_MIN_POINTS = 3  # points of a curve
 _GAP, _USUAL = 90.0, 5.0  # seconds without progress that are a gap, and how many times the usual ones
 _FEW_LINES = 100  # between two lines of progress, of which more may have gone by unread
 STEP, STEP_TIME = "step", "seconds_per_step"
@@ -74,14 +74,14 @@ def points(curve: ProgressCurve | None) -> list[Point]:
 def curves(told: Sequence[Point], broken: Collection[float]) -> tuple[Curve, ...]:
     """Returns the values that change, as curves. A curve is interrupted at each `broken` place."""
     drawn = (_curve(name, told, broken) for name in _NAMES)
-    return tuple(curve for curve in drawn if curve)[:_MOST]
+    return tuple(curve for curve in drawn if curve)[:_MAX_COUNT]
 
 
 def gaps(told: Sequence[Point], places: Sequence[float], end: float | None) -> list[tuple[float, float, int]]:
     """Returns (start, end, number of the point before) of each period in seconds without progress. `end` is when the
     run failed. Of a long log only some lines of progress are known, so steps that continued at their pace are no
     gap."""
-    if len(places) < _LEAST:
+    if len(places) < _MIN_POINTS:
         return []
     least = max(_GAP, _USUAL * median(after - before for before, after in pairwise(places)))
     paces = [
@@ -141,7 +141,7 @@ def _curve(name: str, told: Sequence[Point], broken: Collection[float]) -> Curve
         if (value := point.step if name == STEP else point.values.get(name)) is not None
     ]
     values = [value for _, value in known]
-    if len(known) < _LEAST or (min(values) == max(values) and name != STEP_TIME):
+    if len(known) < _MIN_POINTS or (min(values) == max(values) and name != STEP_TIME):
         return None
     least, most = min(values), max(values)
     room = (HEIGHT - 2 * _AIR) / ((most - least) or 1.0)

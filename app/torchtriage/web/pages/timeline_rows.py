@@ -1,6 +1,6 @@
 """The rows of a timeline: hosts and their ranks, with marks at their places.
 
-Up to MOST_HOSTS hosts and up to MOST_RANKS ranks per host have a row each. Beyond that, ranks that behaved the same
+Up to MAX_HOSTS hosts and up to MAX_RANKS ranks per host have a row each. Beyond that, ranks that behaved the same
 share a row, so that the picture stays small.
 """
 
@@ -14,11 +14,11 @@ from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import RankMark
 
 KINDS = ("first", "missing", "failed", "waited", "stopped", "ended", "silent")
-MOST_HOSTS = 12
-MOST_RANKS = 16
-_MOST_ROWS = 20
-_MOST_LABEL = 32  # characters
-_MOST_NAMES = 12  # hosts that are named where many share a row
+MAX_HOSTS = 12
+MAX_RANKS = 16
+_MAX_ROWS = 20
+_MAX_LABEL = 32  # characters
+_MAX_NAMES = 12  # hosts that are named where many share a row
 _NEAR = 6.0  # places that one sign covers
 _FIRST = ("first", "missing")
 
@@ -54,12 +54,12 @@ class Row:
     def label(self) -> str:
         """Returns the ranks, shortened if there are many ranges."""
         ranks = str(self.ranks)
-        return ranks if len(ranks) <= _MOST_LABEL else ranks[:_MOST_LABEL].rsplit(",", 1)[0] + ", …"
+        return ranks if len(ranks) <= _MAX_LABEL else ranks[:_MAX_LABEL].rsplit(",", 1)[0] + ", …"
 
     @property
     def named(self) -> str:
         """Returns the hosts, as many as fit in a tooltip."""
-        return ", ".join(self.hosts[:_MOST_NAMES]) + (", …" if len(self.hosts) > _MOST_NAMES else "")
+        return ", ".join(self.hosts[:_MAX_NAMES]) + (", …" if len(self.hosts) > _MAX_NAMES else "")
 
     @property
     def failed_first(self) -> bool:
@@ -82,7 +82,7 @@ def rows(
     others = _ranks(sorted(left), mark_of, marks)
     if told and len(others) > 1:
         others = [_joined(RankSet.of(left), others)]
-    return tuple([*told, *others][:_MOST_ROWS])
+    return tuple([*told, *others][:_MAX_ROWS])
 
 
 def _hosts(
@@ -95,7 +95,7 @@ def _hosts(
     for host, ranks in placed.items():
         kinds = frozenset((mark.kind, mark.entry) for mark in _marks_of(ranks, mark_of, marks))
         own = (
-            len(placed) <= MOST_HOSTS
+            len(placed) <= MAX_HOSTS
             or any(kind in _FIRST for kind, _ in kinds)
             or any(not sign.faint for sign in of_host.get(host, ()))
         )
@@ -106,16 +106,14 @@ def _hosts(
         below = _ranks(sorted(ranks), mark_of, marks)
         signs = [sign for host in hosts for sign in of_host.get(host, ())]
         made.append(replace(_joined(RankSet.of(ranks), below, signs), hosts=tuple(hosts)))
-    return (
-        sorted(made, key=lambda row: (not row.failed_first, len(row.hosts) > 1)) if len(placed) > MOST_HOSTS else made
-    )
+    return sorted(made, key=lambda row: (not row.failed_first, len(row.hosts) > 1)) if len(placed) > MAX_HOSTS else made
 
 
 def _ranks(
     ranks: Sequence[int], mark_of: Mapping[int, int], marks: Sequence[tuple[RankMark, Sign | None]]
 ) -> list[Row]:
     """Returns rows of ranks in order. If they share rows, the one that failed first comes first."""
-    if len(ranks) <= MOST_RANKS:
+    if len(ranks) <= MAX_RANKS:
         return [_row(RankSet.of([rank]), [marks[mark_of[rank]]] if rank in mark_of else []) for rank in ranks]
     alike: dict[tuple[str, str | None], list[int]] = defaultdict(list)
     for rank in ranks:

@@ -17,7 +17,7 @@ from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.urls import address, value
 
 router = APIRouter()
-_AT_ONCE = 25
+_BATCH_SIZE = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def unexplained(request: Request, service: ServiceDep) -> Response:
     sort = value(request, "sort")
     order = GroupOrder(sort) if sort in ORDERS else GroupOrder.COST
     wanted = GroupFilter(status=GroupStatus.OPEN, outcome="unexplained", sort=order)
-    found = list_groups(service, wanted, _AT_ONCE, value(request, "cursor") or None)
+    found = list_groups(service, wanted, _BATCH_SIZE, value(request, "cursor") or None)
     latest = latest_incidents(service, [group.id for group in found.items])
     asked = {"sort": order.value}
     lang = language(request)

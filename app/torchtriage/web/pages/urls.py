@@ -9,12 +9,12 @@ from urllib.parse import urlencode, urlsplit
 
 from fastapi import Request
 
-LONGEST = 300  # characters of a value
+MAX_LENGTH = 300  # characters of a value
 
 
 def value(request: Request, name: str) -> str:
     """Returns a query parameter, without characters that are not printable."""
-    asked = request.query_params.get(name, "")[:LONGEST]
+    asked = request.query_params.get(name, "")[:MAX_LENGTH]
     return "".join(char for char in asked if char.isprintable()).strip()
 
 

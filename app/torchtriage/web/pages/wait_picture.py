@@ -9,8 +9,8 @@ from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import Verdict
 
 _HIGH, _APART = 84, 12  # pixels of a box, and between two
-_LONGEST = 30  # characters of ranks in a box
-_MOST_LINES = 60
+_MAX_LENGTH = 30  # characters of ranks in a box
+_MAX_LINES = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _boxes(states: list[RankState]) -> tuple[Box, ...]:
 def short(ranks: RankSet) -> str:
     """Returns the ranks, shortened after a range if there are many."""
     text = str(ranks).replace(",", ", ")
-    return text if len(text) <= _LONGEST else text[:_LONGEST].rsplit(",", 1)[0] + ", …"
+    return text if len(text) <= _MAX_LENGTH else text[:_MAX_LENGTH].rsplit(",", 1)[0] + ", …"
 
 
 def _lines(left: tuple[Box, ...], right: tuple[Box, ...]) -> list[Wait]:
@@ -78,7 +78,7 @@ def _lines(left: tuple[Box, ...], right: tuple[Box, ...]) -> list[Wait]:
         for to in sorted({home[rank] for rank in box.state.waits_for if rank in home} - {at}):
             target, to_right = boxes[to]
             found.append(Wait(_middle(box), _middle(target), from_right, to_right, box.state.suspect))
-    return found[:_MOST_LINES]
+    return found[:_MAX_LINES]
 
 
 def _middle(box: Box) -> int:

@@ -4,7 +4,7 @@ const viewer = document.querySelector(".viewer");
 const pieces = viewer.querySelector("#pieces");
 const said = viewer.querySelector("#said");
 const words = viewer.dataset;
-const MOST = 14; // pieces that are kept; those far away go
+const MAX_PIECES = 14; // pieces that are kept; those far away go
 
 const marks = words.marks ? words.marks.split(" ").map(Number) : [];
 const total = Number(words.lines);
@@ -45,7 +45,7 @@ const more = async (earlier) => {
   if (!edge.isConnected) return;
   keeping(() => {
     if (earlier) edge.before(piece); else edge.after(piece);
-    if (parts().length > MOST) (earlier ? parts().at(-1) : parts().at(0)).remove();
+    if (parts().length > MAX_PIECES) (earlier ? parts().at(-1) : parts().at(0)).remove();
   });
   near();
 };
