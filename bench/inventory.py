@@ -27,7 +27,7 @@ from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.cache import cache_folder, load
-from torchtriage.matching.area_marks import AreaMarks
+from torchtriage.matching.area_detection import AreaMarks
 from torchtriage.matching.inventory import NATIVE, KnownMessage, built_in
 from torchtriage.reading.sources import from_bytes
 

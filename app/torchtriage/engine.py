@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from torchtriage.answer import inconclusive
+from torchtriage.answer import inconclusive_answer
 from torchtriage.answer.action import advise, after_earlier_runs, explained, not_known, nothing_failed
 from torchtriage.answer.answer_text import facts_used, write_answer
 from torchtriage.answer.case_selection import is_general, knows_message, knows_place, speaking_case, speaking_form
@@ -17,7 +17,7 @@ from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.library_message import Printed, library_message, printed_by
 from torchtriage.answer.failure_facts.lookup_tables import FOR_STEPS
 from torchtriage.answer.failure_facts.registry import failure_facts
-from torchtriage.answer.rank_marks import timeline
+from torchtriage.answer.rank_timeline import timeline
 from torchtriage.answer.reasons import because_of, tell
 from torchtriage.answer.run_events import host_ranks, last_progress, run_events
 from torchtriage.answer.verdict import attempts, candidates, cascades, root_cause, with_telling
@@ -26,9 +26,9 @@ from torchtriage.causality.ending import JOB_STATE, JOB_STATUS, Ending, ending
 from torchtriage.causality.fallbacks import completed
 from torchtriage.causality.fingerprint import fingerprint, signature
 from torchtriage.causality.read_runs import read_runs
-from torchtriage.causality.reports_beside import with_reports
 from torchtriage.causality.root_cause import Choice, choose, with_attempts
 from torchtriage.causality.run_reading import Reading
+from torchtriage.causality.tool_reports import with_reports
 from torchtriage.domain.entry import KnowledgeBase, Language
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.host import host_name
@@ -149,7 +149,7 @@ class Engine:
         masked = printed.known.masked if printed else str
         ended = ending(reading, known, choice.survived) if root is None else None
         if ended is not None and not ended.good:
-            answer = Answer(None, "", values=inconclusive.values_of(ended, told, filling, shown))
+            answer = Answer(None, "", values=inconclusive_answer.values_of(ended, told, filling, shown))
         return Verdict(
             source=run.name,
             outcome=_outcome(root.entry if root else None, ended),
@@ -204,7 +204,7 @@ class Engine:
         """Returns the verdict with the knowledge base's text about its root cause."""
         root = verdict.root_cause
         if root is None:
-            told = verdict.answer and inconclusive.in_language(verdict.answer, lang)
+            told = verdict.answer and inconclusive_answer.in_language(verdict.answer, lang)
             return replace(verdict, answer=told)
         root = replace(root, reasons=tell(root.because, lang))
         entry = self.knowledge.entries[root.entry] if root.entry else None

@@ -13,7 +13,7 @@ from torchtriage.causality.error_lines import MAX_KINDS, ErrorLines
 from torchtriage.domain.line import Line, Position
 from torchtriage.domain.verdict import RunEvent, Verdict
 from torchtriage.reading import hit_selection
-from torchtriage.reading.passing_lines import CountedLines
+from torchtriage.reading.skipped_lines import CountedLines
 from torchtriage.reading.sources import from_bytes
 
 BEGAN = datetime(2026, 5, 1, 9)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.logs import PEER_CLOSED, WAITING, agent, report, steps, text, traceback
-from torchtriage.answer.rank_marks import MAX_OWN_MARKS
+from torchtriage.answer.rank_timeline import MAX_OWN_MARKS
 from torchtriage.domain.verdict import RankMark
 from torchtriage.engine import Engine
 from torchtriage.reading.sources import Run, from_bytes

@@ -8,7 +8,7 @@ import pytest
 from torchtriage.domain.evidence import Call, RankDump
 from torchtriage.engine import Engine
 from torchtriage.evidence.call_order import departures
-from torchtriage.evidence.collective_words import CollectiveWords
+from torchtriage.evidence.collective_vocabulary import CollectiveWords
 from torchtriage.evidence.flight_recorder import read_dump
 from torchtriage.evidence.wait_for import hang_of
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.evidence import reports
 from tests.logs import traceback
-from torchtriage.causality.reports_beside import between
+from torchtriage.causality.tool_reports import between
 from torchtriage.domain.verdict import RootCause, Verdict
 from torchtriage.engine import Engine
 from torchtriage.reading.sources import open_path

@@ -8,7 +8,7 @@ import pytest
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
 from torchtriage.evidence.collect import rank_in_name
-from torchtriage.evidence.collective_words import CollectiveWords
+from torchtriage.evidence.collective_vocabulary import CollectiveWords
 from torchtriage.evidence.stacks import doing, elsewhere, is_stack_alone, read_stack
 from torchtriage.reading.file_types import FileForm, form_of
 from torchtriage.reading.sources import open_path

@@ -8,7 +8,7 @@ import pytest
 from tests.evidence.simulated import FAULTS, Simulated, simulated
 from torchtriage.domain.evidence import Hang, RankDump
 from torchtriage.engine import Engine
-from torchtriage.evidence.collective_words import CollectiveWords
+from torchtriage.evidence.collective_vocabulary import CollectiveWords
 from torchtriage.evidence.flight_recorder import read_dump
 from torchtriage.evidence.wait_for import hang_of
 from torchtriage.reading.pickled_dumps import as_text

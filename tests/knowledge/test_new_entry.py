@@ -10,7 +10,7 @@ from torchtriage.errors import BadInput
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.accept_expectations import accepted
 from torchtriage.knowledge.checks import problems
-from torchtriage.knowledge.cut_example import cut_example
+from torchtriage.knowledge.example_extraction import cut_example
 from torchtriage.knowledge.loader import load
 from torchtriage.knowledge.new_entry import Sample, case_name, failure, new_case, new_entry, path_of, with_case
 from torchtriage.knowledge.proposed_sign import MAX_LENGTH, proposed_sign

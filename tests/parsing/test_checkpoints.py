@@ -12,7 +12,7 @@ from torchtriage.engine import Engine
 from torchtriage.facts import collector
 from torchtriage.facts.checkpoints import FAILED, LIST, STARTED, WRITTEN, Message, Messages, written
 from torchtriage.reading import hit_selection
-from torchtriage.reading.passing_lines import OF_FIRST_RANKS, joined
+from torchtriage.reading.skipped_lines import OF_FIRST_RANKS, joined
 from torchtriage.reading.scan import Scanner
 from torchtriage.reading.sources import from_bytes
 

@@ -21,7 +21,7 @@ def test_the_lines_come_back_as_they_were(content: str) -> None:
 
 @pytest.mark.parametrize("long", range(1, 40))
 def test_a_long_text_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch, long: int) -> None:
-    monkeypatch.setattr(quoted_strings, "_BATCH_SIZE", long)
+    monkeypatch.setattr(quoted_strings, "_CHUNK_SIZE", long)
     lines = ["C:\\new\\", "\\", "é 😀", "", *LINES]
     assert [line for _, line in quoted_lines(json.dumps("\n".join(lines)).encode())] == lines
 

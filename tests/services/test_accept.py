@@ -12,7 +12,7 @@ import pytest
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, kept, tar, upload
 from torchtriage.domain.incident import IncidentFilter, Job, State
 from torchtriage.errors import LogTooLarge, NotFound, UnreadableLog
-from torchtriage.reading.left_out import line_for, reason_in
+from torchtriage.reading.omission_notice import line_for, reason_in
 from torchtriage.reading.unpack import Upload
 from torchtriage.services import incidents, retention
 from torchtriage.services.accept import accept

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from torchtriage.answer.cause_ranking import likeliest, shows
 from torchtriage.answer.commands import commands, filled
-from torchtriage.answer.likeliest_cause import likeliest, shows
 from torchtriage.answer.version_ranges import shown
 from torchtriage.domain.entry import Case, Entry, Fix, Language
 from torchtriage.domain.host import host_name

@@ -7,12 +7,12 @@ import builtins
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from torchtriage.answer import sentences
+from torchtriage.answer import standard_sentences
+from torchtriage.answer.cause_ranking import likeliest, shows
 from torchtriage.answer.commands import is_plain, on_hosts, run_line
 from torchtriage.answer.corrected_line import rewritten, with_options
-from torchtriage.answer.likeliest_cause import likeliest, shows
-from torchtriage.answer.named_log import named_log
-from torchtriage.answer.sentences import GeneralStep
+from torchtriage.answer.referenced_log import named_log
+from torchtriage.answer.standard_sentences import GeneralStep
 from torchtriage.answer.templates import filled, is_open, short, slots
 from torchtriage.answer.version_ranges import shown as version_shown
 from torchtriage.domain.entry import Case, Condition, Entry, Language, Role, Step, Text
@@ -28,13 +28,13 @@ _OF_INTERPRETER = (LookupError, AttributeError, NameError, ArithmeticError, Type
 _HANDS_ON = lazy_regex(r"^(?:raise|assert)\b|^return [\w.]+\([^\[]*\)$|\btorch\._C\b|\($")
 # Sentences to add if the case's sentence does not use the slots. Each is listed with the slot that it needs first.
 _BESIDE = (
-    ("forward_where", sentences.FORWARD_CALL),
-    ("by_rank", sentences.MESSAGES_BY_RANK),
-    ("printed_by_rank", sentences.PRINTED_BY_RANK),
-    ("steps_by_rank", sentences.LAST_STEPS_BY_RANK),
-    ("printed_shapes", sentences.PRINTED_SHAPES),
-    ("printed_value", sentences.PRINTED_BEFORE),
-    ("passed_name", sentences.PASSED_IN),
+    ("forward_where", standard_sentences.FORWARD_CALL),
+    ("by_rank", standard_sentences.MESSAGES_BY_RANK),
+    ("printed_by_rank", standard_sentences.PRINTED_BY_RANK),
+    ("steps_by_rank", standard_sentences.LAST_STEPS_BY_RANK),
+    ("printed_shapes", standard_sentences.PRINTED_SHAPES),
+    ("printed_value", standard_sentences.PRINTED_BEFORE),
+    ("passed_name", standard_sentences.PASSED_IN),
 )
 _MAX_EXTRA_SENTENCES = 2
 _FEW_ABOVE = 3  # lines: if the log has no more above the failure, what led to the failure was not submitted
@@ -72,7 +72,7 @@ def write_answer(
     case = form or case
     if case is not None and (own := filled(case.says.in_(lang), values)):
         own_fault = entry is None or _is_own_fault(entry)
-        raised = sentences.RAISED_AT if own_fault else sentences.MET_AT
+        raised = standard_sentences.RAISED_AT if own_fault else standard_sentences.MET_AT
         named = slots(case.says.en if form else _templates(case))  # a form's steps use the place but do not mention it
         says = _with_place_and_step(own, named, values, lang, raised, inside=own_fault, known=form is None)
         failed = own_fault and (entry is None or Role.CANCELLED not in entry.roles)
@@ -98,7 +98,7 @@ def first_sentence(case_id: str | None, values: Mapping[str, str], entry: Entry 
     case = next((case for case in entry.cases if case.id == case_id), None) if entry else None
     if case is not None:
         return filled(case.says.in_(lang), values)
-    return _fill(sentences.EXCEPTION, values, lang)
+    return _fill(standard_sentences.EXCEPTION, values, lang)
 
 
 def facts_used(
@@ -120,7 +120,7 @@ def _with_place_and_step(
     named: frozenset[str],
     values: Mapping[str, str],
     lang: Language,
-    raised: Text = sentences.RAISED_AT,
+    raised: Text = standard_sentences.RAISED_AT,
     inside: bool = True,
     known: bool = True,
 ) -> str:
@@ -129,7 +129,7 @@ def _with_place_and_step(
     named &= values.keys()  # an empty slot shows nothing
     parts = [_ended(says, lang), *_where_raised(says, named, values, lang, raised, inside, known)]
     if "reported_as" not in named:
-        parts.append(_fill(sentences.REPORTED_AS, values, lang))
+        parts.append(_fill(standard_sentences.REPORTED_AS, values, lang))
     parts += _how_far(named, values, lang)
     parts += _beside(_joined(parts, lang), named, values, lang)
     return _joined(parts, lang)
@@ -144,16 +144,16 @@ def _where_raised(
     inside: bool,
     known: bool,
 ) -> list[str | None]:
-    if by := _fill(sentences.RAISED_BY, values, lang):
-        return [by, _fill(sentences.MESSAGE_VALUES, values, lang)]
+    if by := _fill(standard_sentences.RAISED_BY, values, lang):
+        return [by, _fill(standard_sentences.MESSAGE_VALUES, values, lang)]
     if not named & _PLACES and not _is_placed(says, values):
         place = _place(values, lang, raised, known)
-        within = sentences.RAISED_AT_LIBRARY_LINE if known else sentences.RAISED_INSIDE_LIBRARY
+        within = standard_sentences.RAISED_AT_LIBRARY_LINE if known else standard_sentences.RAISED_INSIDE_LIBRARY
         return [place or (_fill(within, values, lang) if inside else None)]
     if "library_frame" in named and "where" not in named:
-        return [_fill(sentences.CALLED_FROM, values, lang)]
+        return [_fill(standard_sentences.CALLED_FROM, values, lang)]
     if short(values.get("code", "")) not in says:
-        return [_fill(sentences.THE_LINE, values, lang)]
+        return [_fill(standard_sentences.THE_LINE, values, lang)]
     return []
 
 
@@ -163,14 +163,16 @@ def _how_far(named: frozenset[str], values: Mapping[str, str], lang: Language) -
     says_step = bool(named & _STEPS)
     parts: list[str | None] = []
     if "training_ended" in values and values.get("phase") == _ENDING:
-        parts.append(_fill(sentences.AFTER_TRAINING, values, lang))
+        parts.append(_fill(standard_sentences.AFTER_TRAINING, values, lang))
     elif not says_step and _is_at_step(values):
-        at = _fill(sentences.IN_EVALUATION if evaluates else sentences.AT_STEP, values, lang)
-        parts.append(at or _fill(sentences.AT_PROGRESS_OF_EPOCH, values, lang))
+        at = _fill(standard_sentences.IN_EVALUATION if evaluates else standard_sentences.AT_STEP, values, lang)
+        parts.append(at or _fill(standard_sentences.AT_PROGRESS_OF_EPOCH, values, lang))
     elif not says_step and "step" not in values and values.get("phase") not in _BEFORE_STEPS:
-        parts.append(_fill(sentences.IN_EVALUATION_OF_EPOCH if evaluates else sentences.IN_EPOCH, values, lang))
+        parts.append(
+            _fill(standard_sentences.IN_EVALUATION_OF_EPOCH if evaluates else standard_sentences.IN_EPOCH, values, lang)
+        )
     if not says_step and "progress_of" not in named and "step" not in values and _is_in_loop(values):
-        parts.append(_fill(sentences.AT_LOOP, values, lang))
+        parts.append(_fill(standard_sentences.AT_LOOP, values, lang))
     return parts
 
 
@@ -185,9 +187,13 @@ def _joined(sentences: Iterable[str | None], lang: Language) -> str:
 def _alike(values: Mapping[str, str], lang: Language) -> str | None:
     """Returns which ranks failed in the same way, if there are several."""
     if "exited_ranks" in values:
-        return _fill(sentences.RANKS_EXITED_ALIKE, values, lang)
+        return _fill(standard_sentences.RANKS_EXITED_ALIKE, values, lang)
     every = values.get("world_size") == values.get("rank_count") != _TWO
-    return _fill(sentences.ALL_ALIKE if every else sentences.RANKS_ALIKE, values, lang) if "ranks" in values else None
+    return (
+        _fill(standard_sentences.ALL_ALIKE if every else standard_sentences.RANKS_ALIKE, values, lang)
+        if "ranks" in values
+        else None
+    )
 
 
 def _beside(says: str, named: frozenset[str], values: Mapping[str, str], lang: Language) -> list[str]:
@@ -223,16 +229,16 @@ def _is_placed(says: str, values: Mapping[str, str]) -> bool:
 
 
 def _place(
-    values: Mapping[str, str], lang: Language, raised: Text = sentences.RAISED_AT, known: bool = True
+    values: Mapping[str, str], lang: Language, raised: Text = standard_sentences.RAISED_AT, known: bool = True
 ) -> str | None:
     """Returns the place where the exception was raised and its code, or the caller's line if that line only raises. It
     names the library's line if the interpreter stopped there, or if no case explains the failure."""
-    if raised is sentences.RAISED_AT and "library" in values and (not known or _is_of_interpreter(values)):
+    if raised is standard_sentences.RAISED_AT and "library" in values and (not known or _is_of_interpreter(values)):
         telling = not _HANDS_ON.search(values.get("library_code", ""))
         told = values if telling else {k: v for k, v in values.items() if k != "library_code"}
-        if below := _fill(sentences.RAISED_IN_LIBRARY, told, lang):
+        if below := _fill(standard_sentences.RAISED_IN_LIBRARY, told, lang):
             return below
-    template = raised if "code" in values else sentences.RAISED_AT_CALLED_FROM
+    template = raised if "code" in values else standard_sentences.RAISED_AT_CALLED_FROM
     return _fill(template, values, lang) or _fill(raised, values, lang)
 
 
@@ -263,12 +269,13 @@ def _general(
         meant = (cause for cause in entry.causes if cause.shown_by and shows(root.words, cause.shown_by))
         cause = next(meant, entry.causes[0] if len(entry.causes) == 1 else None)
         parts += [cause.in_(lang)] if cause else []
-    elif failed := _fill(sentences.EXCEPTION, values, lang):
+    elif failed := _fill(standard_sentences.EXCEPTION, values, lang):
         parts.append(failed)
     place = (
         None
         if "raised_by" in values
-        else _place(values, lang, known=entry is not None) or _fill(sentences.RAISED_INSIDE_LIBRARY, values, lang)
+        else _place(values, lang, known=entry is not None)
+        or _fill(standard_sentences.RAISED_INSIDE_LIBRARY, values, lang)
     )
     if entry is None and not parts and root.evidence:
         parts.append(short(root.evidence[0].text))
@@ -276,35 +283,37 @@ def _general(
     says = _with_place_and_step(says, _PLACES, values, lang)
     if entry is not None:
         return says, None, ()
-    unknown = sentences.VALUE_NOT_SHOWN if "own_check" in values else sentences.CAUSE_NOT_SHOWN
+    unknown = standard_sentences.VALUE_NOT_SHOWN if "own_check" in values else standard_sentences.CAUSE_NOT_SHOWN
     return says, unknown.in_(lang), _first_step(root, values, lang)
 
 
 def _cut(root: RootCause, values: Mapping[str, str], lang: Language) -> tuple[str, str | None, tuple[AnswerStep, ...]]:
     """Returns the text for a traceback that the log cuts off: without the exception, but with the frames that are
     there."""
-    shown = (_fill(text, values, lang) for text in sentences.LAST_FRAME_SHOWN)
+    shown = (_fill(text, values, lang) for text in standard_sentences.LAST_FRAME_SHOWN)
     says = _with_place_and_step(
-        _joined((sentences.TRACEBACK_CUT.in_(lang), next(filter(None, shown), None), _alike(values, lang)), lang),
+        _joined(
+            (standard_sentences.TRACEBACK_CUT.in_(lang), next(filter(None, shown), None), _alike(values, lang)), lang
+        ),
         _PLACES,
         values,
         lang,
     )
     last = {"last_line": str(root.evidence[-1].line)} if root.evidence else {}
-    do = _fill(sentences.READ_BELOW, last, lang)
-    return says, sentences.EXCEPTION_NOT_SHOWN.in_(lang), (AnswerStep(do, None),) if do else ()
+    do = _fill(standard_sentences.READ_BELOW, last, lang)
+    return says, standard_sentences.EXCEPTION_NOT_SHOWN.in_(lang), (AnswerStep(do, None),) if do else ()
 
 
 def _advised(values: Mapping[str, str], lang: Language) -> tuple[AnswerStep, ...]:
     """Returns the advice in the message itself, as a step."""
-    do = _fill(sentences.AS_ADVISED.do, values, lang)
-    return (_general_step(sentences.AS_ADVISED, do, values),) if do else ()
+    do = _fill(standard_sentences.AS_ADVISED.do, values, lang)
+    return (_general_step(standard_sentences.AS_ADVISED, do, values),) if do else ()
 
 
 def _first_step(root: RootCause, values: Mapping[str, str], lang: Language) -> tuple[AnswerStep, ...]:
     """Returns the one step that would show more, if no entry knows the failure."""
     known = {**values, **_where_to_read(root)}
-    for step in sentences.FIRST_STEPS:
+    for step in standard_sentences.FIRST_STEPS:
         if step.needs in known and (do := _fill(step.do, known, lang)):
             return (_general_step(step, do, known),)
     return ()

@@ -12,7 +12,7 @@ import re2
 from torchtriage.answer.case_selection import TEXTS, SilentCase, tried_cases
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.registry import failure_facts
-from torchtriage.answer.rank_marks import timeline
+from torchtriage.answer.rank_timeline import timeline
 from torchtriage.answer.templates import short
 from torchtriage.answer.verdict import root_cause
 from torchtriage.answer.verdict_run import run_facts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchtriage.answer.answer_text import MAX_STEPS
-from torchtriage.answer.inconclusive import last_line
+from torchtriage.answer.inconclusive_answer import last_line
 from torchtriage.domain.entry import Language
 from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.timestamps import log_time

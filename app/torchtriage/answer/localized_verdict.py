@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from torchtriage.answer import inconclusive
+from torchtriage.answer import inconclusive_answer
 from torchtriage.answer.action import advise, after_earlier_runs, explained, not_known, nothing_failed
 from torchtriage.answer.answer_text import MAX_STEPS, write_answer
 from torchtriage.answer.failure_facts.frames import short_path
@@ -31,7 +31,7 @@ def localized(verdict: Verdict, knowledge: KnowledgeBase, lang: Language) -> Ver
     if root:
         answer: Answer | None = _answer(verdict.answer, root, entry, knowledge, versions, lang)
     else:
-        answer = inconclusive.in_language(verdict.answer, lang) if verdict.answer else None
+        answer = inconclusive_answer.in_language(verdict.answer, lang) if verdict.answer else None
     return replace(verdict, root_cause=root, candidates=candidates, action=action, answer=answer)
 
 

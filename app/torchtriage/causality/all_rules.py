@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from torchtriage.causality import cascade, ending, fallbacks, rank_attribution, reports_beside, root_cause, survived
+from torchtriage.causality import cascade, ending, fallbacks, rank_attribution, root_cause, survived, tool_reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ RULE_LISTS = (
     RuleList("Failures that came before the strongest one", root_cause, "CAME_FIRST"),
     RuleList("Failures that were printed after the strongest one but happened before it", root_cause, "PRINTED_LATER"),
     RuleList("What was printed by the rank that the others waited for", root_cause, "OF_MISSING_RANK"),
-    RuleList("Reports next to the log that are not about this failure", reports_beside, "REPORTS_ASIDE"),
-    RuleList("When a report next to the log counts more than the log", reports_beside, "REPORTS_FIRST"),
+    RuleList("Reports next to the log that are not about this failure", tool_reports, "REPORTS_ASIDE"),
+    RuleList("When a report next to the log counts more than the log", tool_reports, "REPORTS_FIRST"),
     RuleList("Which rank failed, if ranks timed out waiting", rank_attribution, "WAITED"),
     RuleList("Which rank failed, if the failure names none", rank_attribution, "RANKS"),
 )

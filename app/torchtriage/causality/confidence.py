@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from torchtriage.causality.cascade import Grade, causes, explained_by, grade
 from torchtriage.causality.clock_offsets import ahead
 from torchtriage.causality.findings import Finding
-from torchtriage.causality.reports_beside import is_state
 from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import (
     AGREEING_RANKS,
@@ -19,6 +18,7 @@ from torchtriage.causality.thresholds import (
     LIKELY,
     UNNAMED,
 )
+from torchtriage.causality.tool_reports import is_state
 from torchtriage.domain.entry import Sign
 from torchtriage.domain.event import EventSource, Raised
 from torchtriage.facts.log_classifier import is_by_a_person

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from itertools import dropwhile, islice, repeat
 from operator import attrgetter
 
+from torchtriage.causality.context_lines import LinesAbove
 from torchtriage.causality.error_lines import ErrorLines
 from torchtriage.causality.findings import Findings, without_node_ranks
-from torchtriage.causality.lines_above import LinesAbove
 from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import MAX_PASTE_LINES, TITLE_WITHIN
 from torchtriage.causality.trailing_errors import FileEnds

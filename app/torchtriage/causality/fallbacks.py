@@ -11,13 +11,13 @@ from torchtriage.causality.clock_offsets import clock_offsets
 from torchtriage.causality.file_order import in_order_of_failure, with_times_around
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.hang_evidence import with_evidence
+from torchtriage.causality.issue_titles import heading, title
 from torchtriage.causality.quoted_errors import alarming_lines, passages, quoted_errors, without_ignored_exceptions
 from torchtriage.causality.quoting_documents import without_quotes
 from torchtriage.causality.read_runs import ReadRuns
 from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.survived import ends_badly
 from torchtriage.causality.thresholds import HANG_BEATS, HANG_FORMS, HANG_SECONDS
-from torchtriage.causality.titles import heading, title
 from torchtriage.causality.trailing_errors import trailing_errors
 from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import Event, EventSource

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from torchtriage.causality import lines_above
+from torchtriage.causality import context_lines
 from torchtriage.causality.clock_offsets import ahead
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.run_reading import Reading
@@ -79,7 +79,7 @@ def in_order_of_failure(reading: Reading, clock: Clock) -> Reading:
     if not moved:
         return reading
     findings = tuple(_with_files_moved(finding, moved) for finding in reading.findings)
-    above = lines_above.moved(reading.above, lambda position: _to(position, moved))
+    above = context_lines.moved(reading.above, lambda position: _to(position, moved))
     errors = reading.errors.moved(lambda position: _to(position, moved))
     return replace(reading, findings=findings, environment=reading.environment.moved(moved), above=above, errors=errors)
 

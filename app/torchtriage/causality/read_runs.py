@@ -28,14 +28,14 @@ from torchtriage.matching.patterns import Patterns
 from torchtriage.reading import process_sections, rank_numbering
 from torchtriage.reading.blocks import blocks
 from torchtriage.reading.file_types import REPORTS, FileForm
+from torchtriage.reading.inferred_times import Stamps
 from torchtriage.reading.lines import lines
-from torchtriage.reading.nearby_times import Stamps
-from torchtriage.reading.passing_lines import Piece, joined, last_line
 from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
 from torchtriage.reading.process_sections import Sections
 from torchtriage.reading.rank_numbering import Ranks
 from torchtriage.reading.record_lines import MAX_TEXT_LENGTH
 from torchtriage.reading.scan import Scanner
+from torchtriage.reading.skipped_lines import Piece, joined, last_line
 from torchtriage.reading.sources import LogFile, Run
 from torchtriage.reading.unwrap import Unwrapped, unwrap
 from torchtriage.reading.whole_files import NotRead

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from torchtriage.causality.context_lines import Above
 from torchtriage.causality.error_lines import ErrorLines
 from torchtriage.causality.findings import Finding, Findings, that_failed, with_matches
-from torchtriage.causality.lines_above import Above
 from torchtriage.domain.event import Event
 from torchtriage.domain.evidence import NO_EVIDENCE, Evidence
 from torchtriage.domain.line import Line, Position

@@ -27,7 +27,7 @@ PRINTED_LATE = 1000  # lines; ranks write through buffers, so an earlier message
 SHORT_PASTE = 40  # lines; a longer text is not a paste of only a warning
 PRINTED_BELOW_WARNING = 2  # lines; a program that prints more than this below its last warning continued
 
-# Reports of tools next to the log (reports_beside.py)
+# Reports of tools next to the log (tool_reports.py)
 CLOCKS_APART = 120.0  # seconds; `dmesg -T` counts from the boot, so it can be wrong by more than a minute
 
 # How far the clocks of hosts differ (clock_offsets.py)

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
 def report(told: RunComparison, chinese: bool) -> list[str]:
     """Returns the comparison as lines for a terminal."""
-    from torchtriage.answer.comparison_words import NAMES, WORDS
+    from torchtriage.answer.comparison_wording import NAMES, WORDS
 
     words = {name: pair[chinese] for name, pair in WORDS.items()}
     lines = [] if told.changes else [words["nothing"]]

@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 def _sample(log: str, number: int | None, entry: str) -> Sample:
     """Returns the failure in a log, or its line `number` if one is given."""
     from torchtriage.cli.start_engine import start_engine
-    from torchtriage.knowledge.cut_example import cut_example
+    from torchtriage.knowledge.example_extraction import cut_example
     from torchtriage.knowledge.new_entry import Sample, failure
     from torchtriage.reading.sources import open_path
 

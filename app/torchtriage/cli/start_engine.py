@@ -46,7 +46,7 @@ def load_knowledge(fresh: bool = False) -> KnowledgeBase:
     `kb check` makes. Raises KnowledgeError."""
     from torchtriage.knowledge import cache
     from torchtriage.knowledge.folders import packs_in
-    from torchtriage.knowledge.sound_folders import load_sound
+    from torchtriage.knowledge.lenient_loader import load_sound
 
     def parsed(folders: Sequence[Path], _: Path, without: frozenset[Path]) -> KnowledgeBase:
         from torchtriage.knowledge import loader  # imported here, because it imports the YAML parser

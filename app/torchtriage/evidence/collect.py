@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from torchtriage.domain.evidence import Evidence, Hang, RankDump, RankStack, Source
 from torchtriage.evidence import flight_recorder, fr_trace, nccl_ras, stacks
-from torchtriage.evidence.collective_words import CollectiveWords
+from torchtriage.evidence.collective_vocabulary import CollectiveWords
 from torchtriage.evidence.flight_recorder import newest_of_each_rank, read_dump, times_of
 from torchtriage.evidence.rank_states import states_of
 from torchtriage.evidence.reports.readers import MAX_BYTES, READERS
@@ -19,7 +19,7 @@ from torchtriage.evidence.stacks import doing, elsewhere, is_stack_alone, proces
 from torchtriage.evidence.wait_for import hang_of
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.file_types import HEAD, FileForm, form_of, is_report
-from torchtriage.reading.left_out import reason_in
+from torchtriage.reading.omission_notice import reason_in
 from torchtriage.reading.pickled_dumps import is_pickle
 from torchtriage.reading.sources import LogFile
 from torchtriage.reading.whole_files import NotRead, whole

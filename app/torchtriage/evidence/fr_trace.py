@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from torchtriage.domain.evidence import Call, Hang
 from torchtriage.domain.line import Line, Position
-from torchtriage.evidence.collective_words import CollectiveWords
+from torchtriage.evidence.collective_vocabulary import CollectiveWords
 from torchtriage.evidence.flight_recorder import is_library
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.whole_files import NotRead

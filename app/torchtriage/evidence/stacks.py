@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from torchtriage.domain.evidence import Hang, RankStack, StackLine
 from torchtriage.domain.line import Line, Position
-from torchtriage.evidence.collective_words import CollectiveWords
+from torchtriage.evidence.collective_vocabulary import CollectiveWords
 from torchtriage.evidence.flight_recorder import is_library
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.whole_files import NotRead

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from torchtriage.domain.evidence import Call, GroupView, Hang, RankDump
 from torchtriage.domain.line import Line
 from torchtriage.evidence.call_order import departures
-from torchtriage.evidence.collective_words import CollectiveWords
+from torchtriage.evidence.collective_vocabulary import CollectiveWords
 from torchtriage.evidence.rank_states import Standing, states_of
 from torchtriage.evidence.wait_graph import sinks
 from torchtriage.lazy_regex import lazy_regex

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import re2
 
+from torchtriage.answer.cause_ranking import shows
 from torchtriage.answer.commands import PATHS, is_plain
 from torchtriage.answer.failure_facts.fact_names import known_slots
-from torchtriage.answer.likeliest_cause import shows
 from torchtriage.domain.entry import Advice, Case, Cause, Condition, Entry, Fix, Kind, KnowledgeBase, Sign, Text
 from torchtriage.domain.event import Event
 from torchtriage.domain.verdict import Answer, Verdict

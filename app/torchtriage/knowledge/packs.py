@@ -24,7 +24,7 @@ from torchtriage.knowledge import BUILT_IN, checks, loader
 from torchtriage.knowledge.added_cases import file_of, is_in_use, split_id
 from torchtriage.knowledge.cache import cache_folder
 from torchtriage.knowledge.folders import MANIFEST, packs_in
-from torchtriage.knowledge.sound_folders import load_sound
+from torchtriage.knowledge.lenient_loader import load_sound
 from torchtriage.reading.unpack import Budget, Upload, unpack
 
 MAX_PACKED, MAX_UNPACKED = 8 << 20, 32 << 20  # bytes of an archive, and of its content

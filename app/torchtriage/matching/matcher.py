@@ -9,12 +9,12 @@ import re2
 
 from torchtriage.domain.entry import Entry, Kind, Sign
 from torchtriage.domain.event import Event, EventSource, Raised, Where
-from torchtriage.evidence.collective_words import CollectiveWords
+from torchtriage.evidence.collective_vocabulary import CollectiveWords
 from torchtriage.facts.document_signs import DocumentSigns
 from torchtriage.facts.ending_signs import EndingSigns
 from torchtriage.facts.line_facts import LineSigns
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.matching.area_marks import AreaMarks, OwnJobs
+from torchtriage.matching.area_detection import AreaMarks, OwnJobs
 from torchtriage.matching.misspelled_exceptions import ExceptionNames
 from torchtriage.matching.near_matches import Near, NearSigns
 from torchtriage.matching.patterns import Patterns

@@ -9,8 +9,8 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.reading.passing_lines import Who, most_of
 from torchtriage.reading.scan import Scanner
+from torchtriage.reading.skipped_lines import Who, most_of
 from torchtriage.reading.traceback_dedup import KnownTracebacks
 
 MAX_HITS = 3000  # hits of one pattern in one file, in lines that are not similar

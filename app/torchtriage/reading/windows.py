@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.hit_selection import HitSelection, Newest, rank_spelled
-from torchtriage.reading.passing_lines import CountedLines, NewestLines, Piece, last_line
 from torchtriage.reading.record_lines import MAX_TEXT_LENGTH
 from torchtriage.reading.scan import Scanner
+from torchtriage.reading.skipped_lines import CountedLines, NewestLines, Piece, last_line
 
 BEFORE = 8  # lines kept before a hit
 BEFORE_WIDE = 40  # lines kept before the head of a traceback, where the program shows what it works on

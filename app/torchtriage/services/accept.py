@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from torchtriage.domain.incident import Incident, Job, State, StoredFile
 from torchtriage.errors import UnreadableLog
 from torchtriage.reading.blocks import BINARY, blocks, holds_text
-from torchtriage.reading.left_out import line_for
+from torchtriage.reading.omission_notice import line_for
 from torchtriage.reading.redaction.encoded_secrets import unspelled, without_spelled_secrets
 from torchtriage.reading.redaction.known_secrets import KnownSecrets
 from torchtriage.reading.redaction.redact import redact, redacted

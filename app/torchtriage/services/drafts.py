@@ -14,7 +14,7 @@ from torchtriage.domain.json_form import fields_form
 from torchtriage.domain.verdict import Evidence
 from torchtriage.errors import BadInput, TriageError
 from torchtriage.knowledge.added_cases import is_in_use
-from torchtriage.knowledge.cut_example import AFTER, BEFORE, cut
+from torchtriage.knowledge.example_extraction import AFTER, BEFORE, cut
 from torchtriage.knowledge.new_entry import case_name, failure, name_for
 from torchtriage.knowledge.proposed_sign import proposed_sign
 from torchtriage.reading.prefixes.strip import ANSI

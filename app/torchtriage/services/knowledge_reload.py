@@ -15,7 +15,7 @@ from pathlib import Path
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge.cache import cache_folder, load
-from torchtriage.knowledge.sound_folders import Sound
+from torchtriage.knowledge.lenient_loader import Sound
 
 log = logging.getLogger(__name__)
 _TOLD = 3  # maximum problems in one log line

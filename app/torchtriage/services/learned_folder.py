@@ -19,7 +19,7 @@ from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.added_cases import file_of
 from torchtriage.knowledge.drafted_entry import yaml_of
 from torchtriage.knowledge.folders import home_of_packs, packs_in
-from torchtriage.knowledge.sound_folders import Load, Sound, load_sound
+from torchtriage.knowledge.lenient_loader import Load, Sound, load_sound
 from torchtriage.settings import Settings
 from torchtriage.storage import drafts
 from torchtriage.storage.database import Database

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from torchtriage.answer.changed_since_good import KnownRun, changed_since_good
+from torchtriage.answer.changes_since_success import KnownRun, changed_since_good
 from torchtriage.domain.incident import Incident
 from torchtriage.domain.run_summary import RunSummary, SinceGood
 from torchtriage.errors import BadInput

@@ -13,7 +13,7 @@ from torchtriage.answer.brief.budget import MAX_LINES, QuotedLine, Section, fitt
 from torchtriage.answer.brief.ranks import first_failures, last_words
 from torchtriage.answer.brief.safe_text import code, place, plain, visible
 from torchtriage.answer.brief.token_count import TOKENS, token_count
-from torchtriage.answer.brief.words import WORDS
+from torchtriage.answer.brief.wording import WORDS
 from torchtriage.domain.entry import Language
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line

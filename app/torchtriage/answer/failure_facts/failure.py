@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
-from torchtriage.causality import lines_above
+from torchtriage.causality import context_lines
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
 from torchtriage.causality.root_cause import Choice
@@ -156,7 +156,7 @@ class Failure:
         log. Only lines that the reader kept are included."""
         reading, failed = self.reading, self.begins
         lines = [*reading.opening, *reading.environment.progress_lines, *reading.environment.told]
-        lines += lines_above.above(reading.above, failed)
+        lines += context_lines.above(reading.above, failed)
         if reading.paste is not None:
             lines += [line for line in reading.paste if line.position not in reading.claimed]
         lines += [line for end in reading.file_ends for line, claimed in end if not claimed]

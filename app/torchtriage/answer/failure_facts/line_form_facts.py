@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from torchtriage.answer.failure_facts.failure import Failure
-from torchtriage.causality import lines_above
+from torchtriage.causality import context_lines
 from torchtriage.causality.findings import Finding
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line, Position
@@ -133,7 +133,7 @@ def _lines(failure: Failure) -> Iterator[tuple[Line, int | None, int, bool]]:
     for finding in near[:_MAX_FINDINGS]:
         yield from _of_finding(finding, own=False)
     lines = [*reading.environment.progress_lines, *reading.environment.told]
-    lines += lines_above.above(reading.above, failure.begins)
+    lines += context_lines.above(reading.above, failure.begins)
     if reading.paste is not None:
         lines += [line for line in reading.paste if line.position not in reading.claimed]
     else:

@@ -19,7 +19,7 @@ from torchtriage.answer.failure_facts.printed_values import printed_values
 from torchtriage.answer.failure_facts.python_environment import missing_module, python_environment
 from torchtriage.answer.failure_facts.rank_differences import rank_differences
 from torchtriage.answer.failure_facts.ranks import failing_rank, waiting_ranks
-from torchtriage.answer.failure_facts.run_at_failure import run_at_failure
+from torchtriage.answer.failure_facts.run_state import run_at_failure
 from torchtriage.answer.failure_facts.shape_differences import shape_differences
 from torchtriage.answer.failure_facts.size_arithmetic import size_arithmetic
 from torchtriage.domain.fact import Fact

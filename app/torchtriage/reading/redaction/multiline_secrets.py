@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.reading.redaction.begun import DIGITS, Begun, Span
+from torchtriage.reading.redaction.open_secret import DIGITS, Begun, Span
 from torchtriage.reading.redaction.secret_patterns import KEY_BEGINS, KEY_ENDS
 from torchtriage.reading.redaction.secret_tables import Table
 from torchtriage.reading.redaction.secret_values import drawn_by_lot, is_chosen, is_open, is_secret

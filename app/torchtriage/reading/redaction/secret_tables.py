@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.reading.redaction.begun import DIGITS, Begun, Span
+from torchtriage.reading.redaction.open_secret import DIGITS, Begun, Span
 from torchtriage.reading.redaction.secret_patterns import secret_kinds
 from torchtriage.reading.redaction.secret_values import is_chosen, is_secret, is_sure_name
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from torchtriage.answer.comparison_words import sentence
+from torchtriage.answer.comparison_wording import sentence
 from torchtriage.domain.access import Scope
 from torchtriage.domain.json_form import fields_form
 from torchtriage.domain.run_comparison import Change

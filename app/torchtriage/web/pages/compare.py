@@ -8,7 +8,7 @@ from itertools import groupby
 
 from fastapi import APIRouter, Request, Response
 
-from torchtriage.answer.comparison_words import NAMES, WORDS
+from torchtriage.answer.comparison_wording import NAMES, WORDS
 from torchtriage.domain.incident import Incident
 from torchtriage.domain.run_comparison import Change, ChangeKind, RunComparison
 from torchtriage.errors import DamagedLog, NotFound, NotTriaged, TriageError

@@ -12,10 +12,10 @@ from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
-from torchtriage.answer.comparison_words import sentence
+from torchtriage.answer.comparison_wording import sentence
 from torchtriage.answer.explain_match import Why
 from torchtriage.answer.first_screen import first_screen
-from torchtriage.answer.inconclusive import question_of
+from torchtriage.answer.inconclusive_answer import question_of
 from torchtriage.answer.localized_verdict import localized, title_of
 from torchtriage.domain.entry import KnowledgeBase, Language
 from torchtriage.domain.explanation import ExplanationState

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from fastapi import Request
 
-from torchtriage.answer import inconclusive
+from torchtriage.answer import inconclusive_answer
 from torchtriage.answer.answer_text import first_sentence
 from torchtriage.answer.localized_verdict import title_of
 from torchtriage.domain.entry import KnowledgeBase, Language
@@ -89,8 +89,11 @@ def _incident(row: IncidentSummary, knowledge: KnowledgeBase, lang: Language) ->
     entry = knowledge.entries.get(root.entry or "") if root else None
     title = title_of(root.entry, knowledge, lang, root.title) if root else None
     says = first_sentence(row.answer.case, row.answer.values, entry, lang) if row.answer and root else None
-    if row.answer and row.outcome == "inconclusive" and inconclusive.MISSING in row.answer.values:
-        title, says = inconclusive.title_of(row.answer.values, lang), inconclusive.said(row.answer.values, lang).says
+    if row.answer and row.outcome == "inconclusive" and inconclusive_answer.MISSING in row.answer.values:
+        title, says = (
+            inconclusive_answer.title_of(row.answer.values, lang),
+            inconclusive_answer.said(row.answer.values, lang).says,
+        )
     if says and title and says.rstrip(".。") == title.rstrip(".。"):
         says = None
     return IncidentItem(

@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
 from torchtriage.answer.commands import general, general_parts
-from torchtriage.answer.inconclusive import title_of as inconclusive_title
+from torchtriage.answer.inconclusive_answer import title_of as inconclusive_title
 from torchtriage.domain.access import ANYONE
 from torchtriage.domain.entry import Language
 from torchtriage.domain.timestamps import log_time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchtriage.answer.named_log import named_log
+from torchtriage.answer.referenced_log import named_log
 from torchtriage.engine import Engine
 from torchtriage.reading.sources import from_bytes
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.built_in import built_in_engine
-from torchtriage.answer.likeliest_cause import likeliest
+from torchtriage.answer.cause_ranking import likeliest
 from torchtriage.domain.entry import Cause, Fix, Text
 from torchtriage.domain.verdict import Evidence, ExceptionFact, RootCause
 from torchtriage.engine import Engine

@@ -9,7 +9,7 @@ from dataclasses import replace
 from signal import Signals
 
 from torchtriage.answer.commands import run_line
-from torchtriage.answer.named_log import named_log
+from torchtriage.answer.referenced_log import named_log
 from torchtriage.answer.templates import filled
 from torchtriage.causality.ending import Ending
 from torchtriage.domain.entry import Language

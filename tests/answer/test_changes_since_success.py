@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.built_in import built_in_engine
-from torchtriage.answer.changed_since_good import KnownRun, changed_since_good
-from torchtriage.answer.comparison_words import sentence
+from torchtriage.answer.changes_since_success import KnownRun, changed_since_good
+from torchtriage.answer.comparison_wording import sentence
 from torchtriage.domain.run_summary import RunSummary
 from torchtriage.domain.verdict import Verdict
 from torchtriage.reading.sources import from_bytes
