@@ -7,24 +7,24 @@ import functools
 from tests.built_in import vocabulary
 from torchtriage.domain.line import Line
 from torchtriage.facts import Environment
-from torchtriage.facts.line_facts import LineSigns, start
+from torchtriage.facts.line_facts import LineRegexes, start
 from torchtriage.matching.prefilter import Prefilter
 
 
 @functools.cache
-def line_signs() -> LineSigns:
-    return LineSigns(vocabulary())
+def line_regexes() -> LineRegexes:
+    return LineRegexes(vocabulary())
 
 
 @functools.cache
 def prefilter() -> Prefilter:
     """Returns a prefilter without entries, which compiles in a second."""
-    return Prefilter(lambda data: [], line_signs())
+    return Prefilter(lambda data: [], line_regexes())
 
 
 def collected(*lines: Line) -> Environment:
     """Returns the environment read from the lines."""
-    environment = Environment(line_signs())
+    environment = Environment(line_regexes())
     starts = [start(line) for line in lines]
     seen = prefilter().hints([*(line.text for line in lines), *starts])
     for line, begin in zip(lines, starts, strict=True):

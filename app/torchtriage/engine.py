@@ -136,20 +136,20 @@ class Engine:
         filling = {name: value for name, value in known.items() if name not in _OF_JOB}
         root, rank_rule = root_cause(choice, reading, filling, shown) if choice.root else (None, None)
         placed, came = host_ranks(reading), last_progress(reading) if size <= HEAD else ()
-        told = replace(run_facts(reading, choice), host_ranks=placed, last_progress=came)
+        run_info = replace(run_facts(reading, choice), host_ranks=placed, last_progress=came)
         marks = timeline(choice, reading, root)
         facts: tuple[Fact, ...] = ()
         answer: Answer | None = None
         printed: Printed | None = None
         if root is not None and choice.root is not None:
             root = replace(root, because=because_of(choice, reading, root, rank_rule))
-            told = replace(told, suspect_ranks=suspect_ranks(choice, reading, root))
-            failure = Failure(choice.root, root, choice, reading, told, marks, shown)
+            run_info = replace(run_info, suspect_ranks=suspect_ranks(choice, reading, root))
+            failure = Failure(choice.root, root, choice, reading, run_info, marks, shown)
             root, facts, answer, printed = self._answer(failure)
         masked = printed.known.masked if printed else str
         ended = ending(reading, known, choice.survived) if root is None else None
         if ended is not None and not ended.good:
-            answer = Answer(None, "", values=inconclusive_answer.values_of(ended, told, filling, shown))
+            answer = Answer(None, "", values=inconclusive_answer.values_of(ended, run_info, filling, shown))
         return Verdict(
             source=run.name,
             outcome=_outcome(root.entry if root else None, ended),
@@ -159,7 +159,7 @@ class Engine:
             candidates=candidates(choice, lang),
             cascades=cascades(choice, shown),
             action=not_known(lang) if answer and ended else nothing_failed(lang),
-            run=told,
+            run=run_info,
             attempts=attempts(choice),
             earlier_runs=(),
             warnings=_warnings(reading),
@@ -204,8 +204,8 @@ class Engine:
         """Returns the verdict with the knowledge base's text about its root cause."""
         root = verdict.root_cause
         if root is None:
-            told = verdict.answer and inconclusive_answer.in_language(verdict.answer, lang)
-            return replace(verdict, answer=told)
+            translated = verdict.answer and inconclusive_answer.in_language(verdict.answer, lang)
+            return replace(verdict, answer=translated)
         root = replace(root, reasons=tell(root.because, lang))
         entry = self.knowledge.entries[root.entry] if root.entry else None
         if entry is not None:

@@ -86,7 +86,7 @@ def _decision(error: TrainingFailedError, facts: dict[str, str], labels: list[st
         query = client.query_of(settings, {**facts, "exit_code": "1"}, labels)
         log = client.Member("workers.log", [log_of(error).encode("utf-8", "replace")])
         incident = client.deliver_now(settings, client.keep(settings, query, [log]))
-        client.show(client.told(incident), sys.stderr)
+        client.show(client.summary_lines(incident), sys.stderr)
         decision = client.decision_of(settings, incident)
     except (OSError, ValueError, client.Undelivered) as problem:
         client.say(str(problem))

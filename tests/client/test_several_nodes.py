@@ -69,7 +69,7 @@ def test_a_node_that_reports_late_joins(bench: Bench, late: int) -> None:
     ],
 )
 def test_the_verdict_says_how_many_nodes_it_rests_on(job: dict[str, Any], line: str) -> None:
-    lines = client.told({"verdict": {"outcome": "unexplained"}, "job": job})
+    lines = client.summary_lines({"verdict": {"outcome": "unexplained"}, "job": job})
     assert [one for one in lines if "nodes:" in one] == ([line] if line else [])
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.facts import line_signs, prefilter
+from tests.facts import line_regexes, prefilter
 from tests.properties.pieces import LINES
 from torchtriage.domain.line import Line, Position
 from torchtriage.facts.line_facts import MAX_LENGTH
@@ -39,9 +39,9 @@ def test_the_facts_of_a_line_are_those_that_each_sign_finds_by_itself() -> None:
     lines = texts()
     seen = prefilter().hints(lines)
     for line in lines:
-        found = {number for number, sign in enumerate(line_signs().all) if sign.shows(line[:MAX_LENGTH])}
+        found = {number for number, regex in enumerate(line_regexes().all) if regex.matches(line[:MAX_LENGTH])}
         told = set(seen[line].facts) if line in seen else set()
-        assert told - line_signs().enough.keys() == found - line_signs().enough.keys(), line
+        assert told - line_regexes().enough.keys() == found - line_regexes().enough.keys(), line
         alone = prefilter().hints([line])
         assert (set(alone[line].facts) if line in alone else set()) == found, line
 
@@ -50,13 +50,13 @@ def test_what_nearly_every_line_shows_is_told_of_the_first_ones_and_not_where_it
     lines = [f"a line of no interest {number}" for number in range(100)]
     lines += [f'File "/usr/lib/python3.11/torch/cuda/{number}.py"' for number in range(1000)]
     seen = prefilter().hints(lines)
-    for number, enough in line_signs().enough.items():
+    for number, enough in line_regexes().enough.items():
         told = [line for line in lines if line in seen and number in seen[line].facts]
         assert enough <= len(told) < 200
         assert told == lines[100 : 100 + len(told)]
     assert all(
-        line_signs().enough.keys().isdisjoint(told.facts)
-        for told in prefilter().hints(lines, frozenset(line_signs().enough)).values()
+        line_regexes().enough.keys().isdisjoint(told.facts)
+        for told in prefilter().hints(lines, frozenset(line_regexes().enough)).values()
     )
 
 

@@ -12,8 +12,8 @@ from torchtriage.engine import Engine
 from torchtriage.facts import collector
 from torchtriage.facts.checkpoints import FAILED, LIST, STARTED, WRITTEN, Message, Messages, written
 from torchtriage.reading import hit_selection
-from torchtriage.reading.skipped_lines import OF_FIRST_RANKS, joined
 from torchtriage.reading.scan import Scanner
+from torchtriage.reading.skipped_lines import OF_FIRST_RANKS, joined
 from torchtriage.reading.sources import from_bytes
 
 OOM = [*traceback("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", [("/job/train.py", 9, "main", "step()")])]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.facts import line_signs, prefilter
+from tests.facts import line_regexes, prefilter
 from torchtriage.domain.line import Line, Position
 from torchtriage.facts import Environment
 
@@ -22,9 +22,9 @@ def signs(line: Line) -> tuple[int, ...]:
 
 
 def test_lines_that_tell_that_the_run_goes_on_are_counted_alike() -> None:
-    single, many = Environment(line_signs()), Environment(line_signs())
+    single, many = Environment(line_regexes()), Environment(line_regexes())
     for first, rank in ((1, None), (100, 5), (200, None)):
-        told = [line for line in lines(first, rank) if line_signs().form_of(signs(line)).passes]
+        told = [line for line in lines(first, rank) if line_regexes().form_of(signs(line)).passes]
         assert len(told) == len(TEXTS)
         for line in told:
             single.note(line, signs(line), claimed=False)
@@ -41,7 +41,7 @@ def test_lines_that_tell_that_the_run_goes_on_are_counted_alike() -> None:
 
 
 def test_a_sample_that_stands_behind_lines_read_later_leaves_progress_in_order() -> None:
-    environment = Environment(line_signs())
+    environment = Environment(line_regexes())
     environment.sample(Position(1, 50), "step 9 loss 0.1")
     told = lines(10, None)
     environment.pass_by(told, list(map(signs, told)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.built_in import vocabulary
-from tests.facts import line_signs, prefilter
+from tests.facts import line_regexes, prefilter
 from tests.yaml_files import read_yaml
 from torchtriage.domain.line import Line, Position
 from torchtriage.facts import line_forms
@@ -41,7 +41,7 @@ def test_the_scan_points_at_each_example_and_it_tells_something_that_is_listed(r
 
 @pytest.mark.parametrize("text", PROGRESS)
 def test_lines_of_progress_and_frames_are_not_kept_while_a_log_is_scanned(text: str) -> None:
-    number = [fact.name for fact in line_signs().line_facts].index(line_forms.NAME)
+    number = [fact.name for fact in line_regexes().line_facts].index(line_forms.NAME)
     seen = prefilter().hints([text]).get(text)
     assert seen is None or not seen.line_facts >> number & 1
 

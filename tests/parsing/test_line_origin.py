@@ -6,7 +6,7 @@ import pytest
 import re2
 
 from tests.built_in import built_in_knowledge
-from tests.facts import collected, line_signs
+from tests.facts import collected, line_regexes
 from tests.yaml_files import read_yaml
 from torchtriage.domain.line import Line, Position
 from torchtriage.knowledge import BUILT_IN
@@ -32,14 +32,14 @@ def instructions(pattern: str) -> int:
 
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_each_line_is_another_programs_by_all_that_look_for_it(line: str) -> None:
-    shown = [sign for sign in line_signs().other_programs if sign.regex.search(line)]
+    shown = [regex for regex in line_regexes().other_programs if regex.compiled.search(line)]
     assert shown
-    assert all(sign.shows(line) for sign in shown)
+    assert all(regex.matches(line) for regex in shown)
     assert collected(Line(1, line, line, Position(1, 1))).foreign == 1
 
 
 def test_no_sign_is_near_the_memory_of_its_automaton() -> None:
-    assert max(instructions(sign._loose) for sign in line_signs().all) < MAX_INSTRUCTIONS
+    assert max(instructions(regex._loose) for regex in line_regexes().all) < MAX_INSTRUCTIONS
 
 
 @pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])

@@ -21,7 +21,7 @@ from torchtriage.services import drafts
 from torchtriage.services.back_test import BackTestJobs, BackTestRuns
 from torchtriage.services.service import Service
 from torchtriage.storage import back_tests
-from torchtriage.storage.retriage_job import Noted
+from torchtriage.storage.retriage_job import StoredProgress
 
 WARNED = UNKNOWN + "step 300 loss 2.0\nstep 400 loss 1.9\ntraining finished\n"
 
@@ -93,7 +93,7 @@ def test_one_runs_at_a_time_and_one_whose_process_died_does_not_block(jobs: Back
     stored, _ = drafts.create_draft(service, SOUND, None, "ann")
     other, _ = drafts.create_draft(service, dataclasses.replace(SOUND, entry="ourdata.other"), None, "ann")
     running = BackTest(BackTestStage.RUNNING, "bob", 1, 5, 2)
-    alive = Noted("another's", BackTestStage.RUNNING, datetime.now(UTC), fields_form(running))
+    alive = StoredProgress("another's", BackTestStage.RUNNING, datetime.now(UTC), fields_form(running))
     with service.database.transaction() as session:
         back_tests.begin(session, other.id, alive)
     with pytest.raises(BackTestRuns, match=f"draft {other.id} is running"):

@@ -15,7 +15,7 @@ from torchtriage.services.retriage_job import Busy, Outdated, RetriageJobs, Stag
 from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.settings import Settings
 from torchtriage.storage import retriage_job
-from torchtriage.storage.retriage_job import Noted
+from torchtriage.storage.retriage_job import StoredProgress
 
 COUNTED: dict[str, Any] = {"looked_at": 5, "failed": 0, "found": 0, "changed": 0}
 TOLD = COUNTED | {"by": "ann", "chosen": [], "differences": [], "ids": [], "problem": None}
@@ -51,7 +51,7 @@ def test_another_server_shows_and_applies_a_preview(
 
 def test_one_at_a_time_for_all_servers(servers: tuple[RetriageJobs, RetriageJobs], service: Service) -> None:
     one, other = servers
-    under_way = Noted("another's", Stage.LOOKING, datetime.now(UTC), TOLD)
+    under_way = StoredProgress("another's", Stage.LOOKING, datetime.now(UTC), TOLD)
     with service.database.transaction() as session:
         retriage_job.begin(session, under_way)
     with pytest.raises(Busy):
@@ -66,7 +66,7 @@ def test_one_at_a_time_for_all_servers(servers: tuple[RetriageJobs, RetriageJobs
 def test_one_whose_process_died_is_reported_and_does_not_block(
     servers: tuple[RetriageJobs, RetriageJobs], service: Service
 ) -> None:
-    long_ago = Noted("dead", Stage.APPLYING, datetime.now(UTC) - timedelta(minutes=1), TOLD)
+    long_ago = StoredProgress("dead", Stage.APPLYING, datetime.now(UTC) - timedelta(minutes=1), TOLD)
     with service.database.transaction() as session:
         retriage_job.begin(session, long_ago)
     one, other = servers

@@ -16,7 +16,7 @@ from torchtriage.answer.localized_verdict import localized
 from torchtriage.chat.plain_text import text
 from torchtriage.chat.slack_blocks import message
 from torchtriage.cli.verdict_report import report
-from torchtriage.client.torchtriage_client import told
+from torchtriage.client.torchtriage_client import summary_lines
 from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.notice import NoticeKind
 from torchtriage.services.incidents import read_incident
@@ -95,7 +95,7 @@ def test_chats_and_the_client_tell_the_same(client: TestClient, name: str) -> No
         assert all(part[:150] in bare(shown) for part in [*parts(notice.screen), below]), shown
         for step in notice.screen.steps:
             assert step.run is None or len(step.run) > 200 or bare(step.run) in bare(shown)
-    lines = told(incident.as_dict("http://here"))
+    lines = summary_lines(incident.as_dict("http://here"))
     assert len(lines) <= 20
     shown = "\n".join(lines)
     for part in [*parts(notice.screen), bare(notice.screen.what)]:

@@ -14,7 +14,7 @@ from torchtriage.answer.localized_verdict import localized
 from torchtriage.chat.plain_text import text
 from torchtriage.chat.slack_blocks import message
 from torchtriage.cli.verdict_report import report
-from torchtriage.client.torchtriage_client import status_of, told
+from torchtriage.client.torchtriage_client import status_of, summary_lines
 from torchtriage.domain.notice import NoticeKind
 from torchtriage.services.incidents import read_incident
 from torchtriage.services.notices import notice_of
@@ -68,7 +68,11 @@ def test_all_faces_say_what_is_missing_and_where_it_is(client: TestClient, lang:
         "brief": client.get(f"/api/v1/incidents/{number}/brief?lang={lang}").text,
     }
     if lang == "en":
-        shown |= {"chat": text(notice), "slack": str(message(notice)), "client": "\n".join(told(incident.as_dict("x")))}
+        shown |= {
+            "chat": text(notice),
+            "slack": str(message(notice)),
+            "client": "\n".join(summary_lines(incident.as_dict("x"))),
+        }
     for place, page in shown.items():
         for part in (screen.what[:60], screen.unknown or "", *(step.do for step in screen.steps)):
             assert bare(part)[:60] in bare(page), (place, part)

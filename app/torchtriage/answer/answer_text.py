@@ -199,14 +199,14 @@ def _alike(values: Mapping[str, str], lang: Language) -> str | None:
 def _beside(says: str, named: frozenset[str], values: Mapping[str, str], lang: Language) -> list[str]:
     """Returns related values that the log printed before and that other ranks printed, unless the sentence contains
     them."""
-    told: list[str] = []
+    chosen: list[str] = []
     for slot, template in _BESIDE:
         known = slot in named or (slot == "printed_shapes" and "printed_by_rank" in values)
         if slot == "printed_value":
             known = known or (values.get(slot, "") in says and values.get("printed_name", "") in says)
         if not known and (sentence := _fill(template, values, lang)):
-            told.append(sentence)
-    return told[:_MAX_EXTRA_SENTENCES]
+            chosen.append(sentence)
+    return chosen[:_MAX_EXTRA_SENTENCES]
 
 
 def _is_at_step(values: Mapping[str, str]) -> bool:
@@ -235,8 +235,8 @@ def _place(
     names the library's line if the interpreter stopped there, or if no case explains the failure."""
     if raised is standard_sentences.RAISED_AT and "library" in values and (not known or _is_of_interpreter(values)):
         telling = not _HANDS_ON.search(values.get("library_code", ""))
-        told = values if telling else {k: v for k, v in values.items() if k != "library_code"}
-        if below := _fill(standard_sentences.RAISED_IN_LIBRARY, told, lang):
+        known_values = values if telling else {k: v for k, v in values.items() if k != "library_code"}
+        if below := _fill(standard_sentences.RAISED_IN_LIBRARY, known_values, lang):
             return below
     template = raised if "code" in values else standard_sentences.RAISED_AT_CALLED_FROM
     return _fill(template, values, lang) or _fill(raised, values, lang)
@@ -263,8 +263,8 @@ def _general(
         return _cut(root, values, lang)
     parts: list[str] = []
     if entry is not None:
-        told = values.get("message") or (root.evidence[0].text if root.evidence else "")
-        title = f"{root.title.rstrip('。.')}{'：' if chinese else ': '}{short(told)}" if told else root.title
+        message = values.get("message") or (root.evidence[0].text if root.evidence else "")
+        title = f"{root.title.rstrip('。.')}{'：' if chinese else ': '}{short(message)}" if message else root.title
         parts.append(_ended(title, lang))
         meant = (cause for cause in entry.causes if cause.shown_by and shows(root.words, cause.shown_by))
         cause = next(meant, entry.causes[0] if len(entry.causes) == 1 else None)
@@ -347,13 +347,13 @@ def _texts(root: RootCause) -> dict[str, str]:
 def _steps(
     steps: tuple[Step, ...], values: Mapping[str, str], asked: Mapping[str, str], lang: Language
 ) -> tuple[AnswerStep, ...]:
-    told: list[AnswerStep] = []
+    answer_steps: list[AnswerStep] = []
     for step in steps:
         do = filled(step.do.in_(lang), values)
         if do is not None and all(_meets(condition, asked) for condition in step.when):
-            begun = do if told else _begun(do)
-            told.append(AnswerStep(begun, _command(step, values)))
-    return tuple(told[:MAX_STEPS])
+            begun = do if answer_steps else _begun(do)
+            answer_steps.append(AnswerStep(begun, _command(step, values)))
+    return tuple(answer_steps[:MAX_STEPS])
 
 
 def _command(step: Step, values: Mapping[str, str]) -> str | None:
@@ -395,7 +395,7 @@ def _of_fixes(
 ) -> tuple[AnswerStep, ...]:
     """Returns the entry's fixes as steps. Fixes that match the failure's words come first. Fixes for other versions or
     other words are left out."""
-    told: list[AnswerStep] = []
+    steps: list[AnswerStep] = []
     for fix in likeliest(entry.fixes, words):
         _, fits = version_shown(fix.applies, versions)
         if fits is False or (fix.shown_by is not None and not shows(words, fix.shown_by)):
@@ -404,5 +404,5 @@ def _of_fixes(
         if do is not None:
             runs = (_run(command, values) for command in fix.commands)
             usable = (run for run in runs if run is not None and not is_open(run) and "\n" not in run)
-            told.append(AnswerStep(do, next(usable, None)))
-    return tuple(told[: MAX_STEPS - 1])
+            steps.append(AnswerStep(do, next(usable, None)))
+    return tuple(steps[: MAX_STEPS - 1])

@@ -36,8 +36,8 @@ class KnownRun:
 
     @property
     def hosts(self) -> frozenset[str]:
-        told = self.summary.hosts if self.summary else ()
-        return frozenset((*told, *(self.verdict.run.hosts if self.verdict else ())))
+        reported = self.summary.hosts if self.summary else ()
+        return frozenset((*reported, *(self.verdict.run.hosts if self.verdict else ())))
 
 
 def changed_since_good(good: KnownRun, now: KnownRun, vocabulary: Vocabulary, most: int) -> tuple[Change, ...]:
@@ -54,8 +54,8 @@ def _changes(good: KnownRun, now: KnownRun, vocabulary: Vocabulary) -> Iterator[
         yield Change(ChangeKind.LAUNCH, "new_hosts", None, hosts_text(added))
     if good.verdict and now.verdict:
         before, after = (ComparedRun(RunLines(), run.verdict) for run in (good, now))
-        told = compared(before, after).changes
-        yield from (one for one in told if one.kind is not ChangeKind.VERSION and one.name != "new_hosts")
+        changes = compared(before, after).changes
+        yield from (one for one in changes if one.kind is not ChangeKind.VERSION and one.name != "new_hosts")
     if good.summary and now.summary:
         yield from _of_environment(good.summary, now.summary, vocabulary)
         yield from _of_phases(good.summary, now.summary)

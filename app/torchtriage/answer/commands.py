@@ -49,7 +49,7 @@ def commands(templates: Iterable[str], values: Mapping[str, str]) -> tuple[str, 
     A placeholder without a value in the log becomes a word such as `HOST` for the reader. Other words in braces, as in
     an awk program, are kept. A path is quoted if necessary.
     """
-    return tuple(told for told in (_command(template, values) for template in templates) if told is not None)
+    return tuple(command for command in (_command(template, values) for template in templates) if command is not None)
 
 
 def run_line(template: str, values: Mapping[str, str]) -> str | None:

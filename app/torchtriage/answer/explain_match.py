@@ -105,8 +105,8 @@ class SignResult:
 
     def sentence(self, lang: Language) -> str:
         """Returns the result as a sentence. It never calls a partial match a full one."""
-        told = {name: getattr(self, name) for name in self.__slots__} | {"share": min(self.share, 0.99)}
-        return _SAID[self.state][lang == "zh"].format(**told)
+        values = {name: getattr(self, name) for name in self.__slots__} | {"share": min(self.share, 0.99)}
+        return _SAID[self.state][lang == "zh"].format(**values)
 
 
 @dataclass(frozen=True, slots=True)

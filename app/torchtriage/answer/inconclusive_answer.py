@@ -124,18 +124,18 @@ _ASKABLE = lazy_regex(r"[\w ,.?!:;()/+-]{3,200}")  # characters that a shell doe
 def values_of(ending: Ending, run: RunFacts, known: Mapping[str, str], shown: Callable[[str], str]) -> dict[str, str]:
     """Returns the values of the sentences, so that they can later be written in another language."""
     line = ending.line or ending.last
-    told: dict[str, object] = {MISSING: ending.rule, "step": run.step, "below": ending.below, "state": ending.state,
+    values: dict[str, object] = {MISSING: ending.rule, "step": run.step, "below": ending.below, "state": ending.state,
                                "question": shown(ending.question) if ending.question else None,
                                "job": known.get("job")}  # fmt: skip
     if line is not None:
         raw = " ".join(shown(line.text).split())
         text = raw if len(raw) <= _MAX_LENGTH else f"{raw[: _MAX_LENGTH - 3]}..."
-        told |= {"line": line.number, "text": text.replace("`", "'"), "raw": shown(line.raw)[:400], "file": line.file}
-        told["named_log"] = named_log(raw)
+        values |= {"line": line.number, "text": text.replace("`", "'"), "raw": shown(line.raw)[:400], "file": line.file}
+        values["named_log"] = named_log(raw)
     if (status := ending.status) is not None:
         signal = _signal(status)
-        told |= {"exit_code": status, "signal": signal} if signal else {"plain_code": status}
-    return {name: str(value) for name, value in told.items() if value is not None and value != ""}
+        values |= {"exit_code": status, "signal": signal} if signal else {"plain_code": status}
+    return {name: str(value) for name, value in values.items() if value is not None and value != ""}
 
 
 def said(values: Mapping[str, str], lang: Language) -> Answer:

@@ -24,13 +24,13 @@ def progress_curve(reading: Reading) -> ProgressCurve | None:
     show a step or a value."""
     environment = reading.environment
     lines = _evenly(_of_one_writer((*environment.spread.lines, *environment.progress_lines)))
-    told = _values(lines, reading.matcher.patterns.line_forms)
+    values = _values(lines, reading.matcher.patterns.line_forms)
     steps = [progress.step(progress.newest(line.text)) for line in lines]
-    telling = [at for at, step in enumerate(steps) if step is not None or told[at]]
+    telling = [at for at, step in enumerate(steps) if step is not None or values[at]]
     if len(telling) < _MIN_POINTS:
         return None
     dated = environment.span.dated
-    columns = {name: tuple(told[at].get(name) for at in telling) for name in VALUES}
+    columns = {name: tuple(values[at].get(name) for at in telling) for name in VALUES}
     return ProgressCurve(
         lines[0].file,
         tuple(lines[at].number for at in telling),
@@ -62,7 +62,7 @@ def _evenly(lines: list[Line]) -> list[Line]:
 
 def _values(lines: Sequence[Line], forms: LineForms) -> list[dict[str, float]]:
     """Returns the numeric values that each line shows."""
-    told: list[dict[str, float]] = []
+    all_values: list[dict[str, float]] = []
     for line, pointed in zip(lines, forms.pointed([line.text for line in lines]) if lines else (), strict=True):
         values: dict[str, float] = {}
         for form in sorted(pointed):
@@ -70,8 +70,8 @@ def _values(lines: Sequence[Line], forms: LineForms) -> list[dict[str, float]]:
                 for value in forms.read(form, line.text):
                     if value.name in VALUES and (number := _number(value.value)) is not None:
                         values.setdefault(value.name, number)
-        told.append(values)
-    return told
+        all_values.append(values)
+    return all_values
 
 
 def _number(value: str | float) -> float | None:

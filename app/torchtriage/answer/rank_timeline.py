@@ -46,10 +46,10 @@ def timeline(choice: Choice, reading: Reading, root: RootCause | None) -> tuple[
             best[mark.rank] = mark
     marks = sorted(best.values(), key=lambda mark: (mark.kind not in _ROOT, mark.place.position))
     shared = len(marks) > MAX_OWN_MARKS
-    told = list(_shared(marks, reading) if shared else (_told([mark], reading) for mark in marks))
+    shown = list(_shared(marks, reading) if shared else (_told([mark], reading) for mark in marks))
     if silent := reading.ranks - best.keys():
-        told.append(RankMark(RankSet.of(silent), "silent", None))
-    return tuple(told)
+        shown.append(RankMark(RankSet.of(silent), "silent", None))
+    return tuple(shown)
 
 
 def _marks(choice: Choice, reading: Reading, root: RootCause) -> Iterable[_Mark]:
@@ -66,9 +66,9 @@ def _marks(choice: Choice, reading: Reading, root: RootCause) -> Iterable[_Mark]
         yield _Mark(root.rank, "missing" if missing else "first", place, chosen.entry, None, False)
     for finding in reading.findings:
         exit_code = finding.event.exit_code if finding.event.where is Where.EXIT else None
-        told = id(finding) in live or exit_code in _STOPPED
+        counts = id(finding) in live or exit_code in _STOPPED
         weak = finding.match is not None and finding.match.weak and exit_code is None
-        if not told or weak or finding.attempt != chosen.attempt or finding.event.source is EventSource.LAUNCHER:
+        if not counts or weak or finding.attempt != chosen.attempt or finding.event.source is EventSource.LAUNCHER:
             continue
         waited = _RAN_FOR.search(finding.event.text)
         seconds = int(waited[1]) / 1000 if waited else None
@@ -102,7 +102,7 @@ def _told(marks: list[_Mark], reading: Reading) -> RankMark:
     """Returns one mark for several marks of one kind. The earliest one gives the line and the time."""
     first = marks[0]
     times = sorted(filter(None, (reading.environment.span.dated(mark.place.time) for mark in marks)))
-    told = RankMark(
+    result = RankMark(
         RankSet.of(mark.rank for mark in marks),
         first.kind,
         first.place.number,
@@ -111,4 +111,4 @@ def _told(marks: list[_Mark], reading: Reading) -> RankMark:
         entry=first.entry,
         waited=first.waited,
     )
-    return replace(told, until=times[-1]) if len(times) > 1 else told
+    return replace(result, until=times[-1]) if len(times) > 1 else result

@@ -140,7 +140,7 @@ def _noun(values: Mapping[str, object]) -> str:
 
 def because_of(choice: Choice, reading: Reading, root: RootCause, rank_rule: RankRule | None) -> tuple[Reason, ...]:
     """Returns the reasons for the verdict as names and values, most important first."""
-    told = [
+    reasons = [
         *_shown(choice, root),
         *_of_dumps(choice, reading, root),
         *_of_reports(choice, reading),
@@ -150,12 +150,12 @@ def because_of(choice: Choice, reading: Reading, root: RootCause, rank_rule: Ran
     ]
     alone = awaited(choice.root, choice.live, reading) if choice.root is not None else None
     if alone is not None and alone == root.rank:
-        told.append(Reason("missing", {"ranks": str(alone)}))
+        reasons.append(Reason("missing", {"ranks": str(alone)}))
     if len(choice.roots) > 1:
-        told.append(Reason("attempts", {"count": len(choice.roots)}))
+        reasons.append(Reason("attempts", {"count": len(choice.roots)}))
     if choice.survived:
-        told.append(Reason("survived", {"count": len(choice.survived)}))
-    return (*told, *_rules(choice, rank_rule))
+        reasons.append(Reason("survived", {"count": len(choice.survived)}))
+    return (*reasons, *_rules(choice, rank_rule))
 
 
 def _rules(choice: Choice, rank_rule: RankRule | None) -> Iterator[Reason]:
@@ -250,11 +250,11 @@ def _of_reports(choice: Choice, reading: Reading) -> Iterator[Reason]:
     assert root is not None
     if own is not None and own.entry is not None and own.entry != root.entry:
         yield Reason("reported", _of_report(root, reading) | {"entry": own.entry, "line": own.event.line.number})
-    told = {root.entry}
+    mentioned = {root.entry}
     for report in choice.reported:
-        if report.entry in told or (report.match is not None and report.match.weak):
+        if report.entry in mentioned or (report.match is not None and report.match.weak):
             continue
-        told.add(report.entry)
+        mentioned.add(report.entry)
         yield Reason("report_agrees" if explains(root, report) else "report_differs", _of_report(report, reading))
     same = next((report for report in choice.reported if report.entry == root.entry), None)
     if same is not None and root not in reading.beside:
@@ -284,8 +284,8 @@ def _missing(reading: Reading) -> Iterator[Reason]:
     """Yields what ranks disagreed on, and the ranks that the others seem to wait for."""
     sides = reading.extractors.collectives.sides()
     if len(sides) > 1:
-        told = (f"{what.replace(' of ', ' ')} (rank {RankSet.of(ranks)})" for what, ranks in sides)
-        yield Reason("torn", {"sides": ", ".join(told)})
+        descriptions = (f"{what.replace(' of ', ' ')} (rank {RankSet.of(ranks)})" for what, ranks in sides)
+        yield Reason("torn", {"sides": ", ".join(descriptions)})
     suspects = reading.extractors.collectives.suspects(reading.environment.world_size)
     if suspects is not None:
         yield Reason(

@@ -73,7 +73,7 @@ class ComparedRun:
 
 def run_lines(lines: Iterable[Line], vocabulary: Vocabulary, partly: bool = False) -> RunLines:
     """Returns what the lines of a run show. The lines are read once, in order."""
-    told = RunLines(partly=partly)
+    result = RunLines(partly=partly)
     own = frozenset(vocabulary.words(OWN_SETTINGS))
     begun = quoted = False
     for line in lines:
@@ -81,16 +81,16 @@ def run_lines(lines: Iterable[Line], vocabulary: Vocabulary, partly: bool = Fals
         code, quoted = quoted, _FRAME.search(text) is not None
         if code or not _SAYS.search(text):
             continue
-        if progress.PROGRESS.shows(text):
+        if progress.PROGRESS.matches(text):
             begun = True
             continue
         options = _options(line, text)
         if options or not begun or _QUOTED_KEY.match(text):
             settings = options or _settings(line, text[:_MAX_LINE_LENGTH])
-            told.settings |= {name: one for name, one in settings.items() if not _is_own(name, own)}
+            result.settings |= {name: one for name, one in settings.items() if not _is_own(name, own)}
         if not options and not quoted and not _CONFIG.search(text):
-            told.forms.setdefault(mask_all(text).strip(), line)
-    return told
+            result.forms.setdefault(mask_all(text).strip(), line)
+    return result
 
 
 def _is_own(name: str, own: frozenset[str]) -> bool:
@@ -118,15 +118,19 @@ def compared(before: ComparedRun, now: ComparedRun) -> RunComparison:
 def _options(line: Line, text: str) -> dict[str, Setting]:
     """Returns the options of a command line. A line with a single option is treated as a sentence."""
     found = [(form, one) for form in (_OPTION, _FLAG) for one in form.finditer(text)]
-    told = {one[1]: one[2].strip("'\"") or _SET for _, one in found} if len(found) > 1 else {}
+    values = {one[1]: one[2].strip("'\"") or _SET for _, one in found} if len(found) > 1 else {}
     return {
-        name.replace("-", "_"): Setting(value[:_MAX_LENGTH], line, True) for name, value in told.items() if _fits(value)
+        name.replace("-", "_"): Setting(value[:_MAX_LENGTH], line, True)
+        for name, value in values.items()
+        if _fits(value)
     }
 
 
 def _settings(line: Line, text: str) -> dict[str, Setting]:
-    told = {one[1]: one[2].strip("'\"") for form in _FORMS for one in form.finditer(text)}
-    return {name.replace("-", "_"): Setting(value[:_MAX_LENGTH], line) for name, value in told.items() if _fits(value)}
+    values = {one[1]: one[2].strip("'\"") for form in _FORMS for one in form.finditer(text)}
+    return {
+        name.replace("-", "_"): Setting(value[:_MAX_LENGTH], line) for name, value in values.items() if _fits(value)
+    }
 
 
 def _fits(value: str) -> bool:
@@ -170,8 +174,8 @@ def _step_seconds(verdict: Verdict) -> float | None:
     curve = verdict.run.progress
     if curve is None:
         return None
-    if told := [value for value in curve.values.get(_SECONDS, ()) if value]:
-        return median(told)
+    if seconds := [value for value in curve.values.get(_SECONDS, ()) if value]:
+        return median(seconds)
     dated = [(step, time) for step, time in zip(curve.steps, curve.times, strict=True) if step is not None and time]
     if len(dated) < 2 or dated[-1][0] <= dated[0][0]:
         return None

@@ -176,14 +176,14 @@ def _told(findings: list[Finding], standing: str, kind: str, reading: Reading, s
 
 def _unread(reading: Reading) -> list[ErrorForm]:
     """Returns error lines that no extractor read and that none of the findings contains."""
-    forms = reading.errors.forms(reading.matcher.ending_signs, reading.matcher.document_signs)
+    forms = reading.errors.forms(reading.matcher.ending_regexes, reading.matcher.document_regexes)
     if not forms:
         return []
     lines = [
         line for finding in reading.findings for event in (finding.event, *finding.samples) for line in event.lines
     ]
-    places, told = {line.position for line in lines}, {mask_all(line.text) for line in lines[:_MAX_COMPARED]}
-    return [form for text, form in forms.items() if text not in told and places.isdisjoint(form.places)]
+    places, reported = {line.position for line in lines}, {mask_all(line.text) for line in lines[:_MAX_COMPARED]}
+    return [form for text, form in forms.items() if text not in reported and places.isdisjoint(form.places)]
 
 
 def _distance(form: ErrorForm, choice: Choice) -> tuple[float, Position]:

@@ -145,7 +145,7 @@ def root_cause(
     captured = _captured(entry, alike(finding, choice))
     (rank, local_rank, host), rule = place_of(finding, choice, reading, captured.get("rank"))
     host = host_name(host) or host_name(captured.get("host"))
-    told = {name: str(value) for name, value in (("rank", rank), ("host", host)) if value is not None}
+    origin = {name: str(value) for name, value in (("rank", rank), ("host", host)) if value is not None}
     root = RootCause(
         entry=entry.id if entry else None,
         title=signature(finding),
@@ -158,7 +158,7 @@ def root_cause(
         time=dated(told_at(finding), reading),
         evidence=_shown(evidence(finding, choice, rank, reading.extractors.collectives.wait_of(rank)), shown),
         exception=_exception(raised_of(finding)),
-        captured={**known} | captured | told,
+        captured={**known} | captured | origin,
         pack=(entry.pack or None) if entry else None,
     )
     return root, rule
@@ -188,7 +188,7 @@ def candidates(choice: Choice, lang: Language) -> tuple[Candidate, ...]:
 def cascades(choice: Choice, shown: Callable[[str], str]) -> tuple[Cascade, ...]:
     """Returns what else went wrong in the root cause's run, in the order of the log, each with its cause. `shown` is
     applied to a line before it is cut, because half a secret cannot be recognized."""
-    told: dict[tuple[str | None, str], Cascade] = {}
+    merged: dict[tuple[str | None, str], Cascade] = {}
     if choice.root is None:
         return ()
     chosen, behind = choice.root, causes(choice.live)
@@ -200,12 +200,12 @@ def cascades(choice: Choice, shown: Callable[[str], str]) -> tuple[Cascade, ...]
         text = shown(finding.event.line.raw.strip())[:_MAX_CASCADE_LENGTH]
         ranks = finding.ranks or {rank for rank in (finding.event.rank,) if rank is not None}
         key = (finding.entry, "" if finding.entry else text)
-        if key in told:
-            told[key] = replace(told[key], ranks=told[key].ranks | ranks)
+        if key in merged:
+            merged[key] = replace(merged[key], ranks=merged[key].ranks | ranks)
         elif finding.entry is None or finding.entry != chosen.entry:
             line = finding.event.line
-            told[key] = Cascade(finding.entry, RankSet.of(ranks), line.number, cause.entry, text, line.file)
-    return tuple(told.values())
+            merged[key] = Cascade(finding.entry, RankSet.of(ranks), line.number, cause.entry, text, line.file)
+    return tuple(merged.values())
 
 
 def attempts(choice: Choice) -> tuple[Attempt, ...]:

@@ -96,23 +96,23 @@ def _lost_peers(choice: Choice, reading: Reading) -> tuple[int, ...]:
     several left no dump."""
     lost, root = reading.evidence.lost, choice.root
     odd = len(lost) == 1 < len(reading.evidence.dumped)
-    told = root is not None and (root.has_role(Role.PEER_LOSS) or (odd and root.has_role(Role.RANKS_DISAGREE)))
-    return tuple(sorted(lost)) if told else ()
+    lost_one = root is not None and (root.has_role(Role.PEER_LOSS) or (odd and root.has_role(Role.RANKS_DISAGREE)))
+    return tuple(sorted(lost)) if lost_one else ()
 
 
 def _checkpoints(choice: Choice, reading: Reading, failed_saving: bool) -> tuple[Checkpoint, ...]:
     """Returns the newest checkpoints that were written before the root cause."""
     values = reading.environment.values.get(checkpoints.NAME, {}).values()
-    told = list({value.line.position: (value.line, value.value) for value in values}.values())
+    messages = list({value.line.position: (value.line, value.value) for value in values}.values())
     failed_at = choice.root.position if choice.root else None
-    found = checkpoints.written(told, reading.environment.progress, failed_at, failed_saving)
+    found = checkpoints.written(messages, reading.environment.progress, failed_at, failed_saving)
     return tuple(replace(checkpoint, time=dated(checkpoint.time, reading)) for checkpoint in found)
 
 
 def dated(time: str | None, reading: Reading) -> str | None:
     """Returns an ISO 8601 time. If it has no year, another time in the log supplies it, or else the result is None."""
-    told = reading.environment.span.dated(time)
-    return None if told is None or told.startswith("--") else told
+    full = reading.environment.span.dated(time)
+    return None if full is None or full.startswith("--") else full
 
 
 def _phase(root: Finding, reading: Reading) -> str | None:
@@ -124,9 +124,9 @@ def _phase(root: Finding, reading: Reading) -> str | None:
     chain = (raised, *reversed([one for one in root.event.chain if one is not raised])) if raised else ()
     for frame in (frame for one in chain for frame in reversed(one.frames)):
         place = f"{frame.file}:{frame.function}"
-        told = next((phase for phase, regex in functions if regex.search(place)), None)
-        if told is not None and not (told == "init" and before in _RUNNING):
-            return told
+        phase_of_frame = next((phase for phase, regex in functions if regex.search(place)), None)
+        if phase_of_frame is not None and not (phase_of_frame == "init" and before in _RUNNING):
+            return phase_of_frame
     if before not in (None, "launch"):
         return before
     # An exception in the script shows that the launch was over, unless it kept the script from starting.
@@ -178,5 +178,5 @@ def exit_of(choice: Choice, reading: Reading) -> Event | None:
 
 
 def _is_failure(event: Event, attempt: int) -> bool:
-    told = event.where is Where.EXIT and event.source in _SOURCES and event.attempt == attempt
-    return told and event.exit_code not in (None, 0, -15)
+    is_exit = event.where is Where.EXIT and event.source in _SOURCES and event.attempt == attempt
+    return is_exit and event.exit_code not in (None, 0, -15)

@@ -24,11 +24,11 @@ def shown(applies: str, versions: dict[str, str]) -> tuple[str | None, bool | No
     wanted, package = _span(applies), _package(applies)
     version = versions.get(package or "")
     plain = _PLAIN.match(version or "")
-    told = _span(f"=={plain[0]}" if plain else version or "")
-    if wanted is None or told is None:
+    known = _span(f"=={plain[0]}" if plain else version or "")
+    if wanted is None or known is None:
         return None, None
-    inside = wanted[0] <= told[0] and told[1] <= wanted[1]
-    outside = told[1] <= wanted[0] or wanted[1] <= told[0]
+    inside = wanted[0] <= known[0] and known[1] <= wanted[1]
+    outside = known[1] <= wanted[0] or wanted[1] <= known[0]
     return version, True if inside else False if outside else None
 
 

@@ -108,8 +108,8 @@ def _offsets(
 
     def against(reference: str) -> list[ClockOffset]:
         compared = [(host, _apart(times[host], times[reference], between)) for host in hosts if host != reference]
-        told = [(host, apart) for host, apart in compared if _at_once(known[host], known[reference])]
-        return [found for host, apart in told if (found := _offset(host, reference, apart)) is not None]
+        comparable = [(host, apart) for host, apart in compared if _at_once(known[host], known[reference])]
+        return [found for host, apart in comparable if (found := _offset(host, reference, apart)) is not None]
 
     first = max(hosts, key=lambda host: len(times[host]))
     offsets = against(first)
@@ -118,8 +118,8 @@ def _offsets(
 
 
 def _apart(own: Mapping[_E, _T], others: Mapping[_E, _T], between: Callable[[_T, _T], float | None]) -> list[float]:
-    told = (between(others[event], own[event]) for event in own.keys() & others.keys())
-    return [seconds for seconds in told if seconds is not None]
+    differences = (between(others[event], own[event]) for event in own.keys() & others.keys())
+    return [seconds for seconds in differences if seconds is not None]
 
 
 def _offset(host: str, reference: str, apart: list[float]) -> ClockOffset | None:

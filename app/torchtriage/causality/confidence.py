@@ -87,8 +87,8 @@ def _is_told(finding: Finding, reading: Reading) -> bool:
     paste = reading.paste or ()
     if finding.event.source is not EventSource.QUOTED_ERROR:
         return False
-    prose = reading.matcher.document_signs.prose
-    return is_by_a_person(paste, reading.environment.signs) or any(prose.search(line.text) for line in paste)
+    prose = reading.matcher.document_regexes.prose
+    return is_by_a_person(paste, reading.environment.regexes) or any(prose.search(line.text) for line in paste)
 
 
 def _is_reworded(match: Match) -> bool:

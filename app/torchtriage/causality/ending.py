@@ -15,7 +15,7 @@ from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import FEW_WORDS, LAST_WORDS, LINES_BELOW_SERVER, ROWS_FROM_END, TWO_STEPS
 from torchtriage.domain.event import EventSource
 from torchtriage.domain.line import START, Line, Position
-from torchtriage.facts.ending_signs import EndingSigns
+from torchtriage.facts.ending_regexes import EndingRegexes
 from torchtriage.facts.log_classifier import is_by_a_person
 from torchtriage.facts.progress import bar, moves
 from torchtriage.lazy_regex import lazy_regex
@@ -75,13 +75,13 @@ class Tail:
     @cached_property
     def closing(self) -> Line | None:
         """The last line that says that the run ended well, if no step follows it."""
-        facts, signs = self.reading.environment, self.reading.matcher.ending_signs
+        facts, regexes = self.reading.environment, self.reading.matcher.ending_regexes
         for end in reversed(self.ends):
             since = self.progress_of(end)
             for line in reversed(end):
                 if line.position < since:
                     break
-                if line.position in self._well or signs.closing.search(line.text[:_MAX_LENGTH]):
+                if line.position in self._well or regexes.closing.search(line.text[:_MAX_LENGTH]):
                     return line
         if facts.well and (not facts.progress or facts.well[-1] >= facts.progress[-1]):
             trained = len(facts.progress) >= TWO_STEPS
@@ -104,14 +104,14 @@ class Tail:
     def against(self) -> Line | None:
         """The first of the last lines that contradicts a good end and is below everything in its file that supports
         one. For a traceback that ended nothing, such as that of an ignored exception, this is its last line."""
-        signs = self.reading.matcher.ending_signs
+        regexes = self.reading.matcher.ending_regexes
         over = [finding.last for finding in self.survived if finding.event.source is EventSource.TRACEBACK]
         for end in self.ends:
             got_over = max((place for place in over if place.file == end[-1].position.file), default=START)
             since = max(self._good_until(end), got_over)
             last = end[-LAST_WORDS:]
             for at, line in enumerate(last):
-                if line.position > since and _alarms(line, signs):
+                if line.position > since and _alarms(line, regexes):
                     return _raised_below(last[at:]) if line.text.startswith(_TRACEBACK) else line
         return None
 
@@ -122,7 +122,7 @@ class Tail:
         supports a good end."""
         code, state = self.job.get(JOB_STATUS, ""), self.job.get(JOB_STATE, "")
         number = int(code) if code.lstrip("-").isdecimal() else 0
-        failed = state.upper().replace("-", "_") in self.reading.matcher.ending_signs.failed_states
+        failed = state.upper().replace("-", "_") in self.reading.matcher.ending_regexes.failed_states
         if number or failed:
             return None, number or None, state if failed else None
         return next(self._statuses(), (None, None, None))
@@ -134,12 +134,12 @@ class Tail:
             for line in reversed(end):
                 if line.position <= since:
                     break
-                for name, pattern in self.reading.matcher.ending_signs.statuses:
-                    told = pattern.search(line.text[:_MAX_LENGTH])
-                    if told and name == "state":
-                        yield line, None, told[1]
-                    elif told and int(told[1]):
-                        yield line, int(told[1]) + (_SIGNALS if name == "signal" else 0), None
+                for name, pattern in self.reading.matcher.ending_regexes.statuses:
+                    found = pattern.search(line.text[:_MAX_LENGTH])
+                    if found and name == "state":
+                        yield line, None, found[1]
+                    elif found and int(found[1]):
+                        yield line, int(found[1]) + (_SIGNALS if name == "signal" else 0), None
 
     def _good_until(self, end: tuple[Line, ...]) -> Position:
         """Returns the position of the last line of a file that shows a step or says that the run ended well."""
@@ -171,11 +171,16 @@ class Tail:
         """Returns whether the last line of a file shows a run at work: a step, a measured value, a line of the same
         form as one above a step, or a line that is harmless by its level or words. Any other line may be a program's
         last words."""
-        last, signs, since = end[-1], self.reading.matcher.ending_signs, self.progress_of(end)
+        last, regexes, since = end[-1], self.reading.matcher.ending_regexes, self.progress_of(end)
         if last.position <= since:
             return True
         text, raw = last.text[:_MAX_LENGTH], last.raw[:_MAX_LENGTH]
-        if _MEASURED.search(text) or signs.calm.search(raw) or signs.working.search(text) or signs.closing.search(text):
+        if (
+            _MEASURED.search(text)
+            or regexes.calm.search(raw)
+            or regexes.working.search(text)
+            or regexes.closing.search(text)
+        ):
             return True
         form = mask_all(text)
         above = (line.text[:_MAX_LENGTH] for line in end[:-1] if line.position < since or since < end[0].position)
@@ -193,13 +198,13 @@ class Tail:
     def question(self) -> str | None:
         """The question that a person sent instead of a log, or None."""
         paste = self.reading.paste
-        told = [line.text.strip() for line in paste or () if _HAS_WORD(line.text)]
+        texts = [line.text.strip() for line in paste or () if _HAS_WORD(line.text)]
         facts = self.reading.environment
-        if not told or len(told) > FEW_WORDS or facts.progress or facts.launcher or self.reading.findings:
+        if not texts or len(texts) > FEW_WORDS or facts.progress or facts.launcher or self.reading.findings:
             return None
-        asks = is_by_a_person(paste or (), facts.signs)
+        asks = is_by_a_person(paste or (), facts.regexes)
         plain = all(line.raw.strip() == line.text.strip() and line.time is None for line in paste or ())
-        return " ".join(told)[:200] if asks or (plain and len(told) == 1) else None
+        return " ".join(texts)[:200] if asks or (plain and len(texts) == 1) else None
 
 
 def _raised_below(lines: Sequence[Line]) -> Line:
@@ -226,10 +231,10 @@ def _rises(column: Sequence[str]) -> bool:
     return all(int(above) < int(below) for above, below in pairwise(column))
 
 
-def _alarms(line: Line, signs: EndingSigns) -> bool:
+def _alarms(line: Line, regexes: EndingRegexes) -> bool:
     """Returns whether a line contradicts a good end. The level may be in the prefix that was stripped from the line."""
     text, raw = line.text[:_MAX_LENGTH], line.raw[:_MAX_LENGTH]
-    return bool(signs.alarming.search(text) or signs.alarming.search(raw)) and not signs.calm.search(raw)
+    return bool(regexes.alarming.search(text) or regexes.alarming.search(raw)) and not regexes.calm.search(raw)
 
 
 @dataclass(frozen=True, slots=True)

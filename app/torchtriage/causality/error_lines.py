@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from torchtriage.domain.line import Line, Position
-from torchtriage.facts.document_signs import DocumentSigns
-from torchtriage.facts.ending_signs import EndingSigns
+from torchtriage.facts.document_regexes import DocumentRegexes
+from torchtriage.facts.ending_regexes import EndingRegexes
 from torchtriage.matching.masking import mask_all
 
 MAX_KINDS = 512  # different kinds of lines that are counted in a run; the newest are kept
@@ -50,17 +50,17 @@ class ErrorLines:
         ranks = frozenset(one.rank for one in lines if one.rank is not None)
         first, last = (which(lines, key=lambda one: one.position) for which in (min, max))
         kind = line.text[:_COMPARED].encode("utf-8", "replace").translate(None, _DIGITS)
-        told, known = ErrorForm(first, last, count, ranks), self._kinds.pop(kind, None)
-        self._kinds[kind] = known.plus(told) if known else told  # makes it the newest
+        added, known = ErrorForm(first, last, count, ranks), self._kinds.pop(kind, None)
+        self._kinds[kind] = known.plus(added) if known else added  # makes it the newest
         if len(self._kinds) > MAX_KINDS:
             del self._kinds[next(iter(self._kinds))]
 
-    def forms(self, signs: EndingSigns, documents: DocumentSigns) -> dict[str, ErrorForm]:
+    def forms(self, regexes: EndingRegexes, documents: DocumentRegexes) -> dict[str, ErrorForm]:
         """Returns the counted forms by their text, without what differs from job to job. Lines that report no error are
         left out."""
         forms: dict[str, ErrorForm] = {}
         for one in self._kinds.values():
-            if _speaks_of_error(one.first, signs, documents):
+            if _speaks_of_error(one.first, regexes, documents):
                 masked = mask_all(one.first.text)
                 forms[masked] = forms[masked].plus(one) if masked in forms else one
         return forms
@@ -82,13 +82,13 @@ class ErrorLines:
         yield from self._kinds.values()
 
 
-def _speaks_of_error(line: Line, signs: EndingSigns, documents: DocumentSigns) -> bool:
+def _speaks_of_error(line: Line, regexes: EndingRegexes, documents: DocumentRegexes) -> bool:
     """Returns whether a line is an error: by its level, or by its words if no other sign says that it is harmless."""
-    if signs.harmless_errors.search(line.raw):
+    if regexes.harmless_errors.search(line.raw):
         return False
-    if signs.is_error(line):
+    if regexes.is_error(line):
         return True
-    if not (signs.error_words.search(line.text) or signs.error_words.search(line.raw[:_COMPARED])):
+    if not (regexes.error_words.search(line.text) or regexes.error_words.search(line.raw[:_COMPARED])):
         return False
-    harmless = signs.calm.search(line.raw) or documents.harmless_alarms.search(line.raw)
-    return not (harmless or signs.harmless_words.search(line.raw) or signs.harmless_words.search(line.text))
+    harmless = regexes.calm.search(line.raw) or documents.harmless_alarms.search(line.raw)
+    return not (harmless or regexes.harmless_words.search(line.raw) or regexes.harmless_words.search(line.text))

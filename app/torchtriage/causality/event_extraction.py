@@ -50,7 +50,7 @@ class RunReader:
 
     def __post_init__(self) -> None:
         self.findings = Findings(self.matcher)
-        self.environment = Environment(self.matcher.line_signs)
+        self.environment = Environment(self.matcher.line_regexes)
         self.extractors = RunExtractors(self._shared(), self.matcher.extractors)
 
     def feed(self, lines: Sequence[Line]) -> None:
@@ -104,10 +104,10 @@ class RunReader:
             near = 0 <= line.position.lines_below(last) <= 1  # One log record can have several lines.
             time, last = line.time or (time if near else None), line.position
             bits = seen.get(line.text, NOTHING).line_facts
-            told = line if line.time == time else line._replace(time=time)
+            timed = line if line.time == time else line._replace(time=time)
             if bits and self._is_own(line):
-                self.environment.read(told, bits)
-            yield told
+                self.environment.read(timed, bits)
+            yield timed
 
     def read_errors(self, lines: Sequence[Line], count: int) -> None:
         """Counts `count` similar error lines that were not kept; `lines` are some of them. Lines that match a sign or

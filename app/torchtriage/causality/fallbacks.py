@@ -121,7 +121,7 @@ def _near_passages(reading: Reading) -> Iterator[Event]:
 def _alarming_lines(reading: Reading) -> Iterator[Event]:
     """Applies if even that finds nothing. It takes the first lines of the paste that mention an error."""
     if _is_unexplained_paste(reading):
-        yield from alarming_lines(_paste(reading), reading.matcher.document_signs)
+        yield from alarming_lines(_paste(reading), reading.matcher.document_regexes)
 
 
 def _is_unexplained_paste(reading: Reading) -> bool:
@@ -145,7 +145,7 @@ def _trailing_errors(reading: Reading) -> Iterator[Event]:
     named = (each for each in unexplained(failures) if each.match and not (trained and each.match.weak))
     if all(map(_is_launcher_echo, named)):
         yield from trailing_errors(
-            reading.file_ends, reading.environment, reading.matcher.ending_signs, any(map(ends_badly, failures))
+            reading.file_ends, reading.environment, reading.matcher.ending_regexes, any(map(ends_badly, failures))
         )
 
 

@@ -263,5 +263,5 @@ def _tells(event: Event) -> bool:
 
 def _areas_of_its_job(event: Event, matcher: Matcher) -> frozenset[str]:
     """Returns the areas of entries about the job itself, if a batch system or launcher reports on its own job."""
-    told = matcher.own_jobs.areas(event.line.text)
-    return told | {BATCH_AREA} if event.source is EventSource.SLURM else told
+    areas = matcher.own_jobs.areas(event.line.text)
+    return areas | {BATCH_AREA} if event.source is EventSource.SLURM else areas

@@ -56,8 +56,8 @@ def signature(finding: Finding) -> str:
 
 def _masked(message: str) -> str:
     """Returns the first line that is not blank, without its secrets, numbers and names, cut to fit in a list."""
-    told = next((line for line in message.split("\n") if line.strip()), "")
-    return mask(redact(told.strip()))[:100]
+    first_line = next((line for line in message.split("\n") if line.strip()), "")
+    return mask(redact(first_line.strip()))[:100]
 
 
 def fingerprint(finding: Finding, masked: Callable[[str], str] = str) -> str:
@@ -86,10 +86,10 @@ def _of_the_program(entry: Entry) -> bool:
 def _failure(finding: Finding, raised: Raised | None, masked: Callable[[str], str]) -> list[str]:
     """Returns what distinguishes a failure that has no entry of its own."""
     if raised is not None:
-        told = next((line for line in raised.message.split("\n") if line.strip()), "")
+        first_line = next((line for line in raised.message.split("\n") if line.strip()), "")
         # The module of a class depends on how the program was started: `__main__.Bug` or `train.Bug`.
         kind = raised.type.rpartition(".")[2]
-        return [*_place(raised, foreign=True), kind, mask_all(masked(told))[:_MAX_MESSAGE_LENGTH]]
+        return [*_place(raised, foreign=True), kind, mask_all(masked(first_line))[:_MAX_MESSAGE_LENGTH]]
     if finding.event.where is Where.EXIT:
         return [_exit_of(finding)]
     return [mask_all(masked(finding.event.text))[:_MAX_MESSAGE_LENGTH]]

@@ -50,8 +50,8 @@ def hang_text(hang: Hang) -> str:
 
 def named(ranks: tuple[int, ...]) -> str:
     """Returns `Rank 3`, `Ranks 3, 6` or `Ranks 0-7`."""
-    told = str(RankSet.of(ranks)).replace(",", ", ")
-    return f"Rank {told}" if len(ranks) == 1 else f"Ranks {told}" if ranks else "Ranks"
+    numbers = str(RankSet.of(ranks)).replace(",", ", ")
+    return f"Rank {numbers}" if len(ranks) == 1 else f"Ranks {numbers}" if ranks else "Ranks"
 
 
 def _call(call: Call) -> str:

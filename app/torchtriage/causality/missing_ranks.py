@@ -28,8 +28,8 @@ def awaited(finding: Finding, live: Iterable[Finding], reading: Reading) -> int 
     same = [other for other in live if other.attempt == finding.attempt]
     left = {rank for other in same if other.has_role(Role.PEER_LOSS) for rank in other.ranks}
     size = reading.environment.world_size
-    told = (other.event for other in reading.findings if other.attempt == finding.attempt)  # also those it stopped
-    listed = {event.rank for event in told if event.source in (EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE)}
+    events = (other.event for other in reading.findings if other.attempt == finding.attempt)  # also those it stopped
+    listed = {event.rank for event in events if event.source in (EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE)}
     known = set(range(size)) if size is not None else listed - {None}
     if size is None and len(left) >= MIN_RANKS_LOSING_PEER:
         known |= reading.ranks
@@ -45,8 +45,8 @@ def said_before(waited: Finding, live: Sequence[Finding], reading: Reading) -> F
     rank = awaited(waited, live, reading) if rank is None else rank
     if rank is None:
         return None
-    file, told = waited.position.file, (other for other in live if other.ranks == {rank} and _is_cause(other))
-    before = [other for other in told if other.position < waited.position and other.position.file == file]
+    file, own_causes = waited.position.file, (other for other in live if other.ranks == {rank} and _is_cause(other))
+    before = [other for other in own_causes if other.position < waited.position and other.position.file == file]
     return max(before, key=lambda finding: (grade(finding), finding.position), default=None)
 
 

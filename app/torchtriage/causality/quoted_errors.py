@@ -9,7 +9,7 @@ from itertools import groupby, islice
 from torchtriage.causality.thresholds import MAX_ERRORS_REPORTED, MAX_WARNING_LINES, PASSAGE
 from torchtriage.domain.event import Event, EventSource, Raised, Where
 from torchtriage.domain.line import Line
-from torchtriage.facts.document_signs import DocumentSigns
+from torchtriage.facts.document_regexes import DocumentRegexes
 from torchtriage.lazy_regex import lazy_regex
 
 _ALARM = lazy_regex(  # Python lists its extension modules when a signal ends it.
@@ -79,11 +79,11 @@ def passages(lines: Sequence[Line]) -> Iterator[Event]:
             )
 
 
-def alarming_lines(lines: Sequence[Line], signs: DocumentSigns) -> Iterator[Event]:
+def alarming_lines(lines: Sequence[Line], regexes: DocumentRegexes) -> Iterator[Event]:
     """Yields an event for the first lines of a paste that mention an error. Something failed, even if no entry names
     it."""
-    told = (line for line in _without_lists(_without_warnings(lines)) if _speaks_of_an_error(line, signs))
-    for line in islice(told, MAX_ERRORS_REPORTED):
+    alarming = (line for line in _without_lists(_without_warnings(lines)) if _speaks_of_an_error(line, regexes))
+    for line in islice(alarming, MAX_ERRORS_REPORTED):
         yield Event.at(line, line.text.strip(), EventSource.ALARMING_LINE)
 
 
@@ -127,9 +127,9 @@ def _goes_on(below: Sequence[Line]) -> int:
     return 0
 
 
-def _speaks_of_an_error(line: Line, signs: DocumentSigns) -> bool:
+def _speaks_of_an_error(line: Line, regexes: DocumentRegexes) -> bool:
     alarm = bool(_ALARM.search(line.text) or _QUOTED.search(line.text)) and not _in_passing(line)
-    return (alarm and not signs.harmless_alarms.search(line.raw)) or bool(_STOPPING.search(line.text))
+    return (alarm and not regexes.harmless_alarms.search(line.raw)) or bool(_STOPPING.search(line.text))
 
 
 def _in_passing(line: Line) -> bool:

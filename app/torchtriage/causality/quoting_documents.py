@@ -11,7 +11,7 @@ from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import CHANGES, DEFINITIONS, HEADINGS
 from torchtriage.domain.event import EventSource
 from torchtriage.domain.line import Line
-from torchtriage.facts.document_signs import DocumentSigns
+from torchtriage.facts.document_regexes import DocumentRegexes
 from torchtriage.facts.log_classifier import is_by_a_person
 
 # Sources that are single lines. Events of all other sources have a form that only a program prints.
@@ -24,12 +24,14 @@ def without_quotes(reading: Reading) -> Reading:
     lines, facts = reading.paste, reading.environment
     if not lines or facts.progress or any(map(_is_printed, reading.findings)):
         return reading
-    signs = reading.matcher.document_signs
-    if _is_source(lines, signs):
-        code = {line.position for line in lines if signs.statement.search(line.text) or signs.frame.search(line.text)}
+    regexes = reading.matcher.document_regexes
+    if _is_source(lines, regexes):
+        code = {
+            line.position for line in lines if regexes.statement.search(line.text) or regexes.frame.search(line.text)
+        }
         kept = tuple(finding for finding in reading.findings if finding.event.line.position not in code)
         return replace(reading, findings=kept, paste=tuple(line for line in lines if line.position not in code))
-    if (_is_manual(lines, signs) or _is_history(lines, signs)) and not is_by_a_person(lines, facts.signs):
+    if (_is_manual(lines, regexes) or _is_history(lines, regexes)) and not is_by_a_person(lines, facts.regexes):
         return replace(reading, findings=(), paste=())
     return reading
 
@@ -42,21 +44,21 @@ def _is_printed(finding: Finding) -> bool:
     return finding.event.source not in _SINGLE and not bare
 
 
-def _is_source(lines: Sequence[Line], signs: DocumentSigns) -> bool:
+def _is_source(lines: Sequence[Line], regexes: DocumentRegexes) -> bool:
     """Returns whether the lines are a program's source, with imports and definitions. A traceback that quotes code also
     has lines that name files."""
-    framed = sum(bool(signs.frame.search(line.text)) for line in lines)
+    framed = sum(bool(regexes.frame.search(line.text)) for line in lines)
     return framed >= DEFINITIONS and not any(line.text.lstrip().startswith('File "') for line in lines)
 
 
-def _is_manual(lines: Sequence[Line], signs: DocumentSigns) -> bool:
-    headed = sum(bool(signs.heading.search(line.text)) for line in lines)
-    told = sum(bool(signs.prose.search(line.text)) for line in lines)
-    return headed >= HEADINGS and told >= HEADINGS
+def _is_manual(lines: Sequence[Line], regexes: DocumentRegexes) -> bool:
+    headed = sum(bool(regexes.heading.search(line.text)) for line in lines)
+    sentences = sum(bool(regexes.prose.search(line.text)) for line in lines)
+    return headed >= HEADINGS and sentences >= HEADINGS
 
 
-def _is_history(lines: Sequence[Line], signs: DocumentSigns) -> bool:
+def _is_history(lines: Sequence[Line], regexes: DocumentRegexes) -> bool:
     """Returns whether most lines are those of a list of changes, in the form that a version control system prints."""
-    told = [line.text for line in lines if line.text.strip()]
-    changes = sum(bool(signs.history.search(text)) for text in told)
-    return changes >= CHANGES and 2 * changes > len(told)
+    texts = [line.text for line in lines if line.text.strip()]
+    changes = sum(bool(regexes.history.search(text)) for text in texts)
+    return changes >= CHANGES and 2 * changes > len(texts)

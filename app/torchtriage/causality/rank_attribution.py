@@ -194,13 +194,17 @@ def _own(finding: Finding, choice: Choice, reading: Reading, captured: str | Non
     if captured is not None and captured.isdecimal() and len(captured) < 7:
         rank, local = int(captured), None if int(captured) != rank else local
     elif not (finding.ranks or rank is not None) or event.where is Where.EXIT:
-        told = _exit_of(finding, choice, reading)
+        exit_event = _exit_of(finding, choice, reading)
         # The launcher's own exception is about all processes; the report below it names one.
-        named = told is not None and told.source is EventSource.FIRST_FAILURE and event.source is EventSource.LAUNCHER
-        if told is not None and (named or event.source not in _WHOLE_RUN):
+        named = (
+            exit_event is not None
+            and exit_event.source is EventSource.FIRST_FAILURE
+            and event.source is EventSource.LAUNCHER
+        )
+        if exit_event is not None and (named or event.source not in _WHOLE_RUN):
             # On a single host, the local rank is the rank.
-            rank = told.local_rank if told.rank is None and not told.line.node else told.rank
-            local, host = told.local_rank, host or told.host
+            rank = exit_event.local_rank if exit_event.rank is None and not exit_event.line.node else exit_event.rank
+            local, host = exit_event.local_rank, host or exit_event.host
     return rank, local, host
 
 
@@ -283,8 +287,10 @@ def _guarded(finding: Finding) -> int | None:
 def _first_to_leave(finding: Finding, choice: Choice, reading: Reading) -> int | None:
     """Returns the rank that a parent process saw exit first, unless that rank was waiting for others."""
     exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
-    told = [other for other in exits if other.event.source is EventSource.PROCESS_EXIT and other.event.rank is not None]
-    first = min(told, key=lambda other: other.position).event.rank if told else None
+    process_exits = [
+        other for other in exits if other.event.source is EventSource.PROCESS_EXIT and other.event.rank is not None
+    ]
+    first = min(process_exits, key=lambda other: other.position).event.rank if process_exits else None
     return None if first in reading.extractors.collectives.timed_out else first
 
 
@@ -296,8 +302,8 @@ def _carried_from(finding: Finding, choice: Choice) -> str | None:
     carried = f"({event.exception.type.rpartition('.')[2]}): ray::"
     above = (other.event for other in choice.live if other.event.line.position <= event.line.position)
     nearest = max((e for e in above if carried in e.text), key=lambda e: e.line.position, default=event)
-    told = _CARRIED_FROM.search(nearest.text)
-    return told[1] if told else None
+    found = _CARRIED_FROM.search(nearest.text)
+    return found[1] if found else None
 
 
 def _one_host(reading: Reading) -> bool:

@@ -18,7 +18,7 @@ from torchtriage.causality.thresholds import FEW_STEPS, PRINTED_BELOW_WARNING, P
 from torchtriage.domain.entry import Role
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import Line
-from torchtriage.facts.line_facts import LineSigns
+from torchtriage.facts.line_facts import LineRegexes
 from torchtriage.facts.log_classifier import is_by_a_person
 from torchtriage.lazy_regex import lazy_regex
 
@@ -208,7 +208,7 @@ def _ended_well(rest: _Rest) -> bool:
 def _something_failed(rest: _Rest) -> bool:
     facts = rest.reading.environment
     own = not facts.of_another_program or rest.reading.is_of_training
-    return bool(rest.strong) and (own or any(_fails_any_program(each, facts.signs) for each in rest.strong))
+    return bool(rest.strong) and (own or any(_fails_any_program(each, facts.regexes) for each in rest.strong))
 
 
 def _stalled(rest: _Rest) -> bool:
@@ -278,7 +278,7 @@ def _went_on(warnings: list[Finding], reading: Reading) -> bool:
     instants = {_instant(line) for line in paste if line.position == last} - {None}
     rest = [line for line in paste if line.position > last and not _OF_A_WARNING.match(line.text)]
     below = [line for line in rest if _instant(line) not in instants]
-    return len(below) > PRINTED_BELOW_WARNING and not said and not is_by_a_person(paste, reading.environment.signs)
+    return len(below) > PRINTED_BELOW_WARNING and not said and not is_by_a_person(paste, reading.environment.regexes)
 
 
 def from_kernel(line: Line) -> bool:
@@ -299,12 +299,12 @@ def _of_any_program(finding: Finding) -> bool:
     return finding.event.source in (EventSource.PROCESS_EXIT, EventSource.LAUNCHER)
 
 
-def _fails_any_program(finding: Finding, signs: LineSigns) -> bool:
+def _fails_any_program(finding: Finding, regexes: LineRegexes) -> bool:
     """Returns whether the finding says that a process failed, whatever program it ran. The traceback of a program that
     uses GPUs for something other than training does not count."""
     event = finding.event
     if event.source is EventSource.TRACEBACK:
-        return not any(signs.gpu_programs.shows(frame.file) for raised in event.chain for frame in raised.frames)
+        return not any(regexes.gpu_programs.matches(frame.file) for raised in event.chain for frame in raised.frames)
     return event.source is EventSource.SLURM and bool(_TASK_FAILED.search(event.text))
 
 

@@ -27,7 +27,7 @@ from torchtriage.domain.entry import Role
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import START, Position
 from torchtriage.facts import Environment
-from torchtriage.facts.sign import Sign
+from torchtriage.facts.scan_regex import ScanRegex
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.horovod import STALLED
 
@@ -68,9 +68,9 @@ class Aftermath:
         """The progress down to the end of the file."""
         return _between(self.facts.progress, self.finding.last, self.end)
 
-    def says(self, sign: Sign) -> bool:
-        """Returns whether a sign matches the finding's text."""
-        return sign.regex.search(self.finding.event.text) is not None
+    def says(self, regex: ScanRegex) -> bool:
+        """Returns whether a regex matches the finding's text."""
+        return regex.compiled.search(self.finding.event.text) is not None
 
     def has(self, positions: list[Position], within: int | None = None) -> bool:
         """Returns whether one of the positions is below the finding in the same file, at most `within` lines below if
@@ -118,7 +118,7 @@ def _rank_fell_silent(after: Aftermath) -> bool:
 
 
 def _passed_the_barrier(after: Aftermath) -> bool:
-    return after.says(after.facts.signs.waits_for_ranks) and after.has(after.facts.joined)
+    return after.says(after.facts.regexes.waits_for_ranks) and after.has(after.facts.joined)
 
 
 def _refused_one_request(after: Aftermath) -> bool:
@@ -131,7 +131,7 @@ def _refused_one_request(after: Aftermath) -> bool:
 
 
 def _pod_was_placed(after: Aftermath) -> bool:
-    return after.says(after.facts.signs.waits_for_nodes) and after.has(after.facts.joined, POD_EVENTS_WITHIN)
+    return after.says(after.facts.regexes.waits_for_nodes) and after.has(after.facts.joined, POD_EVENTS_WITHIN)
 
 
 def _did_without_module(after: Aftermath) -> bool:
@@ -486,7 +486,7 @@ def _begins_at_an_entrance(finding: Finding, facts: Environment) -> bool:
     """Returns whether the traceback begins where the traceback of an uncaught exception begins."""
     raised = finding.event.exception
     outermost = raised.frames[0].function if raised is not None and raised.frames else ""
-    return outermost.startswith("<") or outermost in facts.signs.entry_points
+    return outermost.startswith("<") or outermost in facts.regexes.entry_points
 
 
 def _failed_import(finding: Finding) -> bool:

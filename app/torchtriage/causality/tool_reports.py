@@ -32,7 +32,7 @@ _OF_THE_USER = "user"  # the owner of entries about errors in the user's program
 
 
 @dataclass(frozen=True)
-class Beside:
+class ReportedFailure:
     """A finding from a report, and the root cause that the log shows, which is None if nothing failed in the log."""
 
     report: Finding
@@ -119,7 +119,7 @@ def is_state(finding: Finding, reading: Reading) -> bool:
     """Returns whether a report may be older than the run: it shows a state without saying when it began, or the times
     cannot be compared."""
     form = reading.forms.get(finding.position.file)
-    undated = finding.event.time is None or Beside(finding, None, reading).before_the_run is None
+    undated = finding.event.time is None or ReportedFailure(finding, None, reading).before_the_run is None
     return form is not None and form not in _OF_THE_JOB and undated
 
 
@@ -128,10 +128,10 @@ def with_reports(choice: Choice, reading: Reading) -> Choice:
     reports = [each for each in that_failed(reading.beside) if each.match is not None]
     if not reports:
         return choice
-    aside: dict[Finding, Rule[Beside]] = {}
+    aside: dict[Finding, Rule[ReportedFailure]] = {}
     open_: list[Finding] = []
     for report in reports:
-        rule = deciding(REPORTS_ASIDE, Beside(report, choice.root, reading))
+        rule = deciding(REPORTS_ASIDE, ReportedFailure(report, choice.root, reading))
         if rule is None:
             open_.append(report)
         else:
@@ -154,17 +154,19 @@ def with_reports(choice: Choice, reading: Reading) -> Choice:
     )
 
 
-def _best(reports: Iterable[Finding], choice: Choice, reading: Reading) -> tuple[Finding, Rule[Beside]] | None:
+def _best(reports: Iterable[Finding], choice: Choice, reading: Reading) -> tuple[Finding, Rule[ReportedFailure]] | None:
     """Returns the report that names the cause, and the rule that says so. The strongest report wins; among equals, the
     earliest that no other report explains."""
-    told = [
+    decided = [
         (report, rule)
         for report in reports
-        if (rule := deciding(REPORTS_FIRST, Beside(report, choice.root, reading))) is not None
+        if (rule := deciding(REPORTS_FIRST, ReportedFailure(report, choice.root, reading))) is not None
     ]
-    free = [each for each in told if not any(explains(other, each[0]) for other, _ in told if other is not each[0])]
+    free = [
+        each for each in decided if not any(explains(other, each[0]) for other, _ in decided if other is not each[0])
+    ]
     return min(
-        free or told, key=lambda each: (-grade(each[0]), each[0].event.time or "~", each[0].position), default=None
+        free or decided, key=lambda each: (-grade(each[0]), each[0].event.time or "~", each[0].position), default=None
     )
 
 
@@ -172,17 +174,17 @@ def _time_of(finding: Finding) -> str | None:
     return finding.event.time or finding.around[0] or finding.around[1]
 
 
-def _recorded_before_the_run(case: Beside) -> bool:
+def _recorded_before_the_run(case: ReportedFailure) -> bool:
     seconds = case.before_the_run
     return seconds is not None and seconds.least > CLOCKS_APART
 
 
-def _recorded_after_the_failure(case: Beside) -> bool:
+def _recorded_after_the_failure(case: ReportedFailure) -> bool:
     seconds = case.after_the_failure
     return seconds is not None and seconds.least > CLOCKS_APART and not case.of_the_job
 
 
-def _of_another_host(case: Beside) -> bool:
+def _of_another_host(case: ReportedFailure) -> bool:
     """Returns whether the report is about another host than the failure. Symptoms do not count, because their cause may
     be on another host."""
     root = case.root
@@ -197,7 +199,7 @@ def _bare(host: str) -> str:
     return host.split(".")[0].lower() if not host[:1].isdigit() else host
 
 
-REPORTS_ASIDE: tuple[Rule[Beside], ...] = (
+REPORTS_ASIDE: tuple[Rule[ReportedFailure], ...] = (
     Rule(
         "recorded-before-the-run",
         _recorded_before_the_run,
@@ -219,18 +221,18 @@ REPORTS_ASIDE: tuple[Rule[Beside], ...] = (
 )
 
 
-def _tells_more(case: Beside) -> bool:
+def _tells_more(case: ReportedFailure) -> bool:
     """Returns whether the report names the same cause, while the log shows only how the process ended."""
     root = case.root
     return root is not None and root.entry == case.report.entry and grade(case.report) > grade(root)
 
 
-def _explains_failure(case: Beside) -> bool:
+def _explains_failure(case: ReportedFailure) -> bool:
     root = case.root
     return root is not None and grade(case.report) > Grade.WEAK and explains(case.report, root)
 
 
-def _came_before_symptoms(case: Beside) -> bool:
+def _came_before_symptoms(case: ReportedFailure) -> bool:
     """Returns whether a host reported its failure before anything failed in the log, and no entry names a cause in the
     log. After a GPU or disk is lost, a program can fail with any message."""
     root, seconds = case.root, case.after_the_failure
@@ -240,7 +242,7 @@ def _came_before_symptoms(case: Beside) -> bool:
     return grade(root) <= Grade.EXIT and not of_the_program and not explains(root, case.report)
 
 
-def _beside_symptoms(case: Beside) -> bool:
+def _beside_symptoms(case: ReportedFailure) -> bool:
     """Returns whether the log shows only consequences of a failure elsewhere."""
     root, report = case.root, case.report
     if root is None or report.match is None or explains(root, report) or root.entry == report.entry:
@@ -250,21 +252,21 @@ def _beside_symptoms(case: Beside) -> bool:
     return not case.of_the_job or _ended_with_it(case, root)
 
 
-def _ended_with_it(case: Beside, root: Finding) -> bool:
+def _ended_with_it(case: ReportedFailure, root: Finding) -> bool:
     """Returns whether the scheduler ended the job at the time of the failure. A job that hung for minutes after a
     failure, or a rank that waited for minutes, does not count."""
     seconds = case.after_the_failure
     return not root.has_role(Role.TIMEOUT) and (seconds is None or seconds.least <= CLOCKS_APART)
 
 
-def _ended_the_job(case: Beside) -> bool:
+def _ended_the_job(case: ReportedFailure) -> bool:
     """Returns whether nothing failed in the log, and a scheduler's record says how the job ended."""
     return (
         case.root is None and case.of_the_job and grade(case.report) > Grade.WEAK and not case.reading.environment.well
     )
 
 
-def _stopped_the_run(case: Beside) -> bool:
+def _stopped_the_run(case: ReportedFailure) -> bool:
     """Returns whether the log stops without a failure or a successful end, and the kernel reported a failure just
     before."""
     if case.root is not None or case.of_the_job or not _is_cause(case.report):
@@ -276,7 +278,7 @@ def _stopped_the_run(case: Beside) -> bool:
     return not ending(case.reading, {}, ()).good
 
 
-REPORTS_FIRST: tuple[Rule[Beside], ...] = (
+REPORTS_FIRST: tuple[Rule[ReportedFailure], ...] = (
     Rule(
         "report-tells-more",
         _tells_more,

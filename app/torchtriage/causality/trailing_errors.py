@@ -10,7 +10,7 @@ from torchtriage.causality.thresholds import ERRORS_ALONE_WITHIN, ERRORS_WITHIN,
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import START, Line
 from torchtriage.facts import Environment
-from torchtriage.facts.ending_signs import EndingSigns
+from torchtriage.facts.ending_regexes import EndingRegexes
 
 _MAX_FILES = 1024
 FileEnd = tuple[tuple[Line, bool], ...]  # the last lines of a file; True if an extractor or an entry has read it
@@ -41,7 +41,7 @@ class FileEnds:
 
 
 def trailing_errors(
-    ends: Iterable[FileEnd], environment: Environment, signs: EndingSigns, failed: bool
+    ends: Iterable[FileEnd], environment: Environment, regexes: EndingRegexes, failed: bool
 ) -> Iterator[Event]:
     """Yields an event for the first lines at each file's end whose log level is error.
 
@@ -55,6 +55,6 @@ def trailing_errors(
         if not failed:
             since = max((place for place in environment.progress if place <= end[-1][0].position), default=START)
             lines = [line for line in lines[-ERRORS_ALONE_WITHIN:] if line.position > since]
-        errors = (line for line in lines if signs.is_error(line) and not signs.harmless_errors.search(line.raw))
+        errors = (line for line in lines if regexes.is_error(line) and not regexes.harmless_errors.search(line.raw))
         for line in islice(errors, MAX_ERRORS_REPORTED):
             yield Event.at(line, line.text.strip(), EventSource.TRAILING_ERROR)

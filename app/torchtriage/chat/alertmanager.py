@@ -107,5 +107,5 @@ def _labels_of(notice: Notice) -> dict[str, str]:
 def _moment(notice: Notice, *names: str) -> datetime | None:
     """Returns the first of these times that the group has."""
     group: dict[str, Any] = notice.document.get("group") or {}
-    told = next((group[name] for name in names if isinstance(group.get(name), str)), None)
-    return datetime.fromisoformat(told) if told else None
+    value = next((group[name] for name in names if isinstance(group.get(name), str)), None)
+    return datetime.fromisoformat(value) if value else None

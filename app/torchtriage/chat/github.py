@@ -114,8 +114,8 @@ def _refuse_limit(answer: Answer) -> None:
     spent = answer.headers.get("x-ratelimit-remaining") == "0"
     if answer.status != HTTPStatus.FORBIDDEN or not (spent or "retry-after" in answer.headers):
         return
-    told, until = answer.headers.get("retry-after", ""), answer.headers.get("x-ratelimit-reset", "")
-    wait = float(told) if told.isdecimal() else max(float(until) - time.time(), 1.0) if until.isdecimal() else 60.0
+    delay, until = answer.headers.get("retry-after", ""), answer.headers.get("x-ratelimit-reset", "")
+    wait = float(delay) if delay.isdecimal() else max(float(until) - time.time(), 1.0) if until.isdecimal() else 60.0
     raise Undelivered("GitHub answered 403: rate limit", passing=True, wait=min(wait, 3600.0))
 
 

@@ -122,9 +122,9 @@ class Jira(IssueTracker):
 def _told(problem: dict[str, Any]) -> str:
     """Returns Jira's error messages, in general and by field."""
     general, fields = problem.get("errorMessages"), problem.get("errors")
-    told = [str(one) for one in general] if isinstance(general, list) else []
-    told += [f"{name} - {why}" for name, why in fields.items()] if isinstance(fields, dict) else []
-    return ", ".join(told)
+    messages = [str(one) for one in general] if isinstance(general, list) else []
+    messages += [f"{name} - {why}" for name, why in fields.items()] if isinstance(fields, dict) else []
+    return ", ".join(messages)
 
 
 def _later(problem: Undelivered) -> float | None:

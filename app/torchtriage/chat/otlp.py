@@ -139,10 +139,10 @@ def _told(notice: Notice, key: str) -> dict[str, str | int | None]:
         "torchtriage.cluster": notice.cluster,
         "torchtriage.url": notice.url,
     }
-    told: dict[str, str | int | None] = {name: plain(value, _VALUE) for name, value in texts.items() if value}
-    told["torchtriage.rank"] = rank if isinstance(rank, int) else None
-    told["log.record.uid"] = str(uuid5(NAMESPACE_URL, f"{notice.url}#{key}"))
-    return told
+    attributes: dict[str, str | int | None] = {name: plain(value, _VALUE) for name, value in texts.items() if value}
+    attributes["torchtriage.rank"] = rank if isinstance(rank, int) else None
+    attributes["log.record.uid"] = str(uuid5(NAMESPACE_URL, f"{notice.url}#{key}"))
+    return attributes
 
 
 def _verdict(notice: Notice) -> dict[str, Any]:

@@ -152,8 +152,8 @@ def refuse(answer: Answer, who: str, why: str = "", passing: Collection[int] = _
     body. Statuses in `passing` are temporary."""
     if answer.status // 100 == 2:
         return
-    told = why[:200] or _beginning(answer)
-    said = "".join(char for char in told if char.isprintable())
+    reason = why[:200] or _beginning(answer)
+    said = "".join(char for char in reason if char.isprintable())
     later = answer.status in passing
     wait = retry_after(answer.headers.get("retry-after", "")) if later else None
     raise Undelivered(f"{who} answered {answer.status}: {said or 'nothing'}", later, wait)
@@ -161,10 +161,10 @@ def refuse(answer: Answer, who: str, why: str = "", passing: Collection[int] = _
 
 def _beginning(answer: Answer) -> str:
     """Returns the beginning of the body, or the title of an HTML page."""
-    told = answer.body[:4096].decode("utf-8", "replace")
-    if told.lstrip()[:1] != "<":
-        return told[:200]
-    title = told.partition("<title>")[2].partition("</title>")[0].strip()
+    text = answer.body[:4096].decode("utf-8", "replace")
+    if text.lstrip()[:1] != "<":
+        return text[:200]
+    title = text.partition("<title>")[2].partition("</title>")[0].strip()
     return unescape(title)[:200] or "an HTML page"
 
 

@@ -93,9 +93,9 @@ def _step(number: int, step: AnswerStep) -> ToldStep:
 
 
 def _retry(screen: FirstScreen, lang: Language) -> str:
-    told = word(lang, f"retry_{screen.retry}")
+    advice = word(lang, f"retry_{screen.retry}")
     without = f" ({plain(screen.exclusion, _SENTENCE)})" if screen.exclusion else ""
-    return f"{told}{without}{'。' if lang == 'zh' else '. '}{plain(screen.because, _SENTENCE)}".rstrip()
+    return f"{advice}{without}{'。' if lang == 'zh' else '. '}{plain(screen.because, _SENTENCE)}".rstrip()
 
 
 def _facts(notice: Notice) -> list[str]:

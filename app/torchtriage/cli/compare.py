@@ -37,34 +37,34 @@ def run(options: argparse.Namespace) -> int:
 
     engine = start_engine()
     before, now = (_read(engine, path, options.quiet) for path in (options.before, options.now))
-    told = compared(before, now)
+    comparison = compared(before, now)
     if options.json:
-        print(json.dumps(told.to_json(), ensure_ascii=False))
+        print(json.dumps(comparison.to_json(), ensure_ascii=False))
     else:
-        print("\n".join(report(told, options.lang == "zh")))
+        print("\n".join(report(comparison, options.lang == "zh")))
     return 0
 
 
-def report(told: RunComparison, chinese: bool) -> list[str]:
+def report(comparison: RunComparison, chinese: bool) -> list[str]:
     """Returns the comparison as lines for a terminal."""
     from torchtriage.answer.comparison_wording import NAMES, WORDS
 
     words = {name: pair[chinese] for name, pair in WORDS.items()}
-    lines = [] if told.changes else [words["nothing"]]
-    width = max((len(change.name) for change in told.changes), default=0)
+    lines = [] if comparison.changes else [words["nothing"]]
+    width = max((len(change.name) for change in comparison.changes), default=0)
     kind = None
-    for change in told.changes:
+    for change in comparison.changes:
         if change.kind is not kind:
             kind = change.kind
             lines.append(words[kind])
         name = NAMES.get(change.name, (change.name, change.name))[chinese]
         at = f"  ({change.file + ':' if change.file else ''}{change.line})" if change.line else ""
         lines.append(f"  {name:{width}}  {change.before or words['none']} → {change.now or words['none']}{at}")
-    if told.new_lines:
+    if comparison.new_lines:
         lines.append(words["new_lines"])
-        lines += [f"  {new.file + ':' if new.file else ''}{new.line}: {new.text[:200]}" for new in told.new_lines]
-    lines.append(words["same"].format(same=told.same))
-    return [*lines, words["partly"]] if told.partly else lines
+        lines += [f"  {new.file + ':' if new.file else ''}{new.line}: {new.text[:200]}" for new in comparison.new_lines]
+    lines.append(words["same"].format(same=comparison.same))
+    return [*lines, words["partly"]] if comparison.partly else lines
 
 
 def _read(engine: Engine, path: str, quiet: bool) -> ComparedRun:

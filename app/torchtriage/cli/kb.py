@@ -88,9 +88,9 @@ def _check(options: argparse.Namespace) -> int:
         _entry(name, known)
     report = checks.check(knowledge, folders(), cache_folder(), options.entries)
     if options.json:
-        told = {name: getattr(report, name) for name in ("entries", "cases", "forms", "in_cases", "without_case")}
-        told |= {"unproved": len(report.unproved), "problems": report.problems, "warnings": report.warnings}
-        print(json.dumps(told, ensure_ascii=False))
+        result = {name: getattr(report, name) for name in ("entries", "cases", "forms", "in_cases", "without_case")}
+        result |= {"unproved": len(report.unproved), "problems": report.problems, "warnings": report.warnings}
+        print(json.dumps(result, ensure_ascii=False))
         return 1 if report.problems else 0
     if options.entries:
         from torchtriage.cli.entry_report import answers_report

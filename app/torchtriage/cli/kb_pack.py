@@ -110,9 +110,9 @@ def _remove(options: argparse.Namespace) -> int:
 
 def _told(pack: Pack) -> str:
     entries, cases = len(pack.entries), len(pack.cases)
-    told = [f"{entries} {'entry' if entries == 1 else 'entries'}"] if entries or not cases else []
-    told += [f"{cases} {'case' if cases == 1 else 'cases'}"] if cases else []
-    return f"{pack.name} {pack.version}, {', '.join(told)}, {pack.digest[:19]}"
+    contents = [f"{entries} {'entry' if entries == 1 else 'entries'}"] if entries or not cases else []
+    contents += [f"{cases} {'case' if cases == 1 else 'cases'}"] if cases else []
+    return f"{pack.name} {pack.version}, {', '.join(contents)}, {pack.digest[:19]}"
 
 
 def _key(text: str) -> str:

@@ -108,8 +108,8 @@ def _change(difference: Difference) -> str:
     """Describes how the verdict of an incident changes. If only its answer changes, names the cases before and
     after."""
     before, after = difference.cases if difference.only_answer else (None, None)
-    told = _outcome(difference.after, after) if difference.after else f"unchanged: {difference.problem}"
-    return f"{_outcome(difference.before, before)} → {told}"
+    change = _outcome(difference.after, after) if difference.after else f"unchanged: {difference.problem}"
+    return f"{_outcome(difference.before, before)} → {change}"
 
 
 def _outcome(verdict: tuple[str, str | None], case: str | None) -> str:

@@ -118,11 +118,11 @@ class _Attempts:
         """Runs attempts until one succeeds or must not be repeated. Returns how the last one ended. Raises OSError."""
         from torchtriage.cli.supervise import supervise, told_to_end
 
-        told: dict[str, str] = {}
+        variables: dict[str, str] = {}
         for attempt in itertools.count(1 + max((one.attempt for one in self._history), default=-1)):
-            environment = {**os.environ, **told, "TORCHTRIAGE_ATTEMPT": str(attempt)}
+            environment = {**os.environ, **variables, "TORCHTRIAGE_ATTEMPT": str(attempt)}
             ended = supervise(self._command, environment, self._folder)
-            if ended.status == 0 or ended.told:
+            if ended.status == 0 or ended.stopped:
                 return ended
             decision = self._decide(ended, attempt)
             if decision is None or not self._is_taken(decision):
@@ -132,7 +132,7 @@ class _Attempts:
                 return ended
             ended.kill_the_rest()
             self._history.append(decision.attempt)
-            told = _told(decision)
+            variables = _told(decision)
             _say(_AGAIN[self._lang == "zh"].format(attempt + 1))
         raise AssertionError("there is always a next number")
 

@@ -54,7 +54,7 @@ def load_knowledge(fresh: bool = False) -> KnowledgeBase:
         return loader.load(folders, without=without)
 
     sound = load_sound(_ordered, packs_in(packs_home()), parsed if fresh else cache.load)
-    for line in sound.told:
+    for line in sound.problems:
         print(f"torchtriage: warning: {line}", file=sys.stderr)
     return sound.knowledge
 

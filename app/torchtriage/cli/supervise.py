@@ -33,13 +33,13 @@ class NotKept(Exception):
 class Ended:
     """How a command ended.
 
-    `status` is its exit status, or the negative number of a signal. `told` is true if a signal asked it to end, so it
-    did not fail by itself. `log` is the copy of its output. `group` is its process group. `open` are the streams that
-    other processes of the command still hold open.
+    `status` is its exit status, or the negative number of a signal. `stopped` is true if a signal asked it to end, so
+    it did not fail by itself. `log` is the copy of its output. `group` is its process group. `open` are the streams
+    that other processes of the command still hold open.
     """
 
     status: int
-    told: bool
+    stopped: bool
     log: tuple[Member, ...]
     group: int
     open: tuple[Stream, ...]
@@ -83,16 +83,16 @@ def supervise(command: Sequence[str], environment: Mapping[str, str], folder: st
     )
     for stream in outputs:
         stream.start()
-    status, told = _wait(child.pid, outputs, terminal)
+    status, stopped = _wait(child.pid, outputs, terminal)
     child.returncode = status
     terminal.take()
     still = tuple(stream for stream in outputs if not stream.finish())
-    told = told or status in (-signal.SIGINT, 128 + signal.SIGINT)
-    return Ended(status, told, tuple(_member(stream) for stream in outputs), child.pid, still)
+    stopped = stopped or status in (-signal.SIGINT, 128 + signal.SIGINT)
+    return Ended(status, stopped, tuple(_member(stream) for stream in outputs), child.pid, still)
 
 
 def _wait(pid: int, outputs: Sequence[Stream], terminal: _Terminal) -> tuple[int, bool]:
-    told = False
+    stopped = False
     while True:
         number = signal.sigwait(_WAITED)
         if number == signal.SIGCHLD:
@@ -100,12 +100,12 @@ def _wait(pid: int, outputs: Sequence[Stream], terminal: _Terminal) -> tuple[int
             if changed and os.WIFSTOPPED(status):
                 terminal.suspend(pid)
             elif changed:
-                return os.waitstatus_to_exitcode(status), told
+                return os.waitstatus_to_exitcode(status), stopped
             continue
         if number == signal.SIGWINCH:
             for stream in outputs:
                 stream.resize()
-        told = told or number in _TOLD_TO_END
+        stopped = stopped or number in _TOLD_TO_END
         with contextlib.suppress(OSError):
             os.killpg(pid, number)
 

@@ -152,19 +152,19 @@ class _Page:
     def _behind(self) -> str:
         """Returns the line that says what else --all prints. The parts that readers need most come first."""
         counted = {name: len(items) for name, items in self._rest}
-        told = [words[self._chinese].format(counted[name]) for name, words in _COUNTED.items() if name in counted]
+        shown = [words[self._chinese].format(counted[name]) for name, words in _COUNTED.items() if name in counted]
         if self._chinese:
-            return cut(f"--all 还显示：{'、'.join(told)}{'等' if len(counted) > len(told) else ''}", self._width)
-        return cut(f"--all shows {', '.join(told)}{' and more' if len(counted) > len(told) else ''}", self._width)
+            return cut(f"--all 还显示：{'、'.join(shown)}{'等' if len(counted) > len(shown) else ''}", self._width)
+        return cut(f"--all shows {', '.join(shown)}{' and more' if len(counted) > len(shown) else ''}", self._width)
 
     def _retry(self, screen: FirstScreen, tight: int) -> str:
-        told = _RETRY[screen.retry or "no"][self._chinese]
+        advice = _RETRY[screen.retry or "no"][self._chinese]
         if screen.exclusion:
-            told = f"{told.rstrip('.。')} ({screen.exclusion}){'。' if self._chinese else '.'}"
+            advice = f"{advice.rstrip('.。')} ({screen.exclusion}){'。' if self._chinese else '.'}"
         elif screen.retry == "elsewhere":
-            told += "。" if self._chinese else "."
-        whole = f"{told}{'' if self._chinese else ' '}{screen.because}".rstrip()
-        return told if tight and columns(whole) > min(self._width, _MAX_WIDTH) - _LEFT else whole
+            advice += "。" if self._chinese else "."
+        whole = f"{advice}{'' if self._chinese else ' '}{screen.because}".rstrip()
+        return advice if tight and columns(whole) > min(self._width, _MAX_WIDTH) - _LEFT else whole
 
     def _sure(self, screen: FirstScreen) -> str:
         verdict, root = self._verdict, self._verdict.root_cause
@@ -178,10 +178,10 @@ class _Page:
     def _sentence(self, label: str, text: str, style: str = "", inner: int = 0, most: int | None = None) -> None:
         """Writes a sentence after its label, wrapped to at most `most` lines."""
         left = _LEFT if label else 0
-        told = wrapped(ANSI.sub("", text), min(self._width, _MAX_WIDTH) - left, inner, most)
+        lines = wrapped(ANSI.sub("", text), min(self._width, _MAX_WIDTH) - left, inner, most)
         name = _LABELS[label][self._chinese] if label.strip() else ""
         lead = f"{name}{' ' * (left - (2 * len(name) if self._chinese else len(name)))}"
-        for at, line in enumerate(told):
+        for at, line in enumerate(lines):
             start = (f"{_DIM}{lead}{_OFF}" if self._colour and name else lead) if at == 0 else " " * left
             self._line(line, style, start)
 
@@ -235,11 +235,11 @@ def _fact(fact: Fact) -> str:
 
 def _sources(verdict: Verdict) -> list[str]:
     """Returns how many files were read as which kind, and which files were left out. Empty if all are logs."""
-    told = Counter(source.taken_for for source in verdict.run.sources)
-    if told.keys() <= {FileForm.LOG}:
+    forms = Counter(source.taken_for for source in verdict.run.sources)
+    if forms.keys() <= {FileForm.LOG}:
         return []
     left = [f"{source.file}: {source.note}" for source in verdict.run.sources if source.note]
-    return [", ".join(f"{count} {form}" for form, count in told.items()), *left]
+    return [", ".join(f"{count} {form}" for form, count in forms.items()), *left]
 
 
 def _cascade(verdict: Verdict, number: int) -> str:

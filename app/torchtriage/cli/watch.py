@@ -94,10 +94,10 @@ def run(options: argparse.Namespace) -> int:
         parent = Path(path).absolute().parent
         if not Path(path).exists() and not parent.is_dir():
             raise BadInput(f"{path}: no such file or folder")
-    told = threading.Event()
-    before = {number: signal.signal(number, lambda *_: told.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    stop = threading.Event()
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        _Job(options).follow(told.wait)
+        _Job(options).follow(stop.wait)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -152,8 +152,8 @@ class _Job:
             return False
         watch.bear()
         named = f"rank{'' if len(ranks) == 1 or self._zh else 's'} {ranks}"
-        told = {"seconds": f"{news.seconds:.0f}", "ranks": named, "patience": f"{self._limits.patience:.0f}"}
-        self._say((_WORKS[0].format(**told), _WORKS[1].format(**told)))
+        values = {"seconds": f"{news.seconds:.0f}", "ranks": named, "patience": f"{self._limits.patience:.0f}"}
+        self._say((_WORKS[0].format(**values), _WORKS[1].format(**values)))
         return True
 
     def _tell(self, news: News) -> None:
@@ -252,12 +252,12 @@ def watched_run(paths: Sequence[str], news: News | None) -> Run:
 
 def as_json(news: News | None, verdict: Verdict | None = None) -> dict[str, object]:
     """Returns a report as a JSON object."""
-    told: dict[str, object] = {"event": news.kind if news else "ended", "at": datetime.now().astimezone().isoformat()}
+    event: dict[str, object] = {"event": news.kind if news else "ended", "at": datetime.now().astimezone().isoformat()}
     if news:
-        told |= {"seconds": round(news.seconds, 1), "limit": round(news.limit, 1), "usual": news.usual}
-        told |= {"step": news.step, "line": news.line or None}
-        told["ranks"] = [{"ranks": str(RankSet.of(ranks)), "seconds": ago} for ago, ranks in news.ranks]
-    return told | ({"verdict": verdict.as_dict()} if verdict else {})
+        event |= {"seconds": round(news.seconds, 1), "limit": round(news.limit, 1), "usual": news.usual}
+        event |= {"step": news.step, "line": news.line or None}
+        event["ranks"] = [{"ranks": str(RankSet.of(ranks)), "seconds": ago} for ago, ranks in news.ranks]
+    return event | ({"verdict": verdict.as_dict()} if verdict else {})
 
 
 def _clock() -> str:

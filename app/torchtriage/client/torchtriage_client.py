@@ -239,8 +239,8 @@ def _kubernetes(facts: Facts, labels: list[str]) -> None:
 
 def _ray(facts: Facts) -> None:
     with contextlib.suppress(ValueError, AttributeError):
-        told = json.loads(os.environ["RAY_JOB_CONFIG_JSON_ENV_VAR"]).get("metadata") or {}
-        facts.update(job_id=str(told.get("job_submission_id", "")), job_name=str(told.get("job_name", "")))
+        metadata = json.loads(os.environ["RAY_JOB_CONFIG_JSON_ENV_VAR"]).get("metadata") or {}
+        facts.update(job_id=str(metadata.get("job_submission_id", "")), job_name=str(metadata.get("job_name", "")))
 
 
 def _gpus_here() -> str:
@@ -264,10 +264,10 @@ def _commit_here() -> str:
 def query_of(settings: Settings, facts: Facts, labels: Iterable[str]) -> list[tuple[str, str]]:
     """Returns the parameters of the request, in the form that the service accepts. Facts given by the user override
     those found."""
-    told = {**facts, **settings.facts}
-    if not told.get("job_id"):
-        told["job_id"] = f"{socket.gethostname()}-{int(time.time())}-{os.getpid()}"
-    query = [(name, _plain(told[name])) for name in _FIELDS if told.get(name)]
+    parameters = {**facts, **settings.facts}
+    if not parameters.get("job_id"):
+        parameters["job_id"] = f"{socket.gethostname()}-{int(time.time())}-{os.getpid()}"
+    query = [(name, _plain(parameters[name])) for name in _FIELDS if parameters.get(name)]
     query = [(name, text) for name, text in query if name not in _NUMBERS or text.lstrip("-").isdigit()]
     return query + [
         ("label", _plain(label)) for label in [*labels, *settings.labels][:50] if label.split(":", 1)[1].strip()
@@ -630,12 +630,12 @@ def summary_of(query: Sequence[tuple[str, str]], command: Sequence[str], members
                phases: dict[str, float]) -> str:  # fmt: skip
     """Returns a summary of the run as JSON, with which later runs of the job are compared. It has at most 20 KB: if it
     is too long, its lines are left out, then its environment, then its versions."""
-    told = dict(query)
+    known = dict(query)
     labels = dict(text.split(":", 1) for name, text in query if name == "label")
     hosts = [labels.get("nodes") or socket.gethostname()]
-    found: dict[str, Any] = {name: told[name] for name in ("job_name", "cluster", "job_id") if told.get(name)}
+    found: dict[str, Any] = {name: known[name] for name in ("job_name", "cluster", "job_id") if known.get(name)}
     kept = ("image", "commit", "gpus", "queue", "cluster", "scheduler", "user")
-    found["job"] = {name: told[name] for name in kept if told.get(name)}
+    found["job"] = {name: known[name] for name in kept if known.get(name)}
     found.update(hosts=hosts, phases=phases, versions=versions_of(command))
     found.update(environment=plain_environment(os.environ), lines=first_lines(members))
     # Whole parts only, because a shortened part would look as if items had disappeared.
@@ -719,7 +719,7 @@ _MAX_STEPS = _MAX_CHANGES = 3
 _MAX_COMMAND_LENGTH = 3  # lines; longer commands are only on the web page
 
 
-def told(incident: dict[str, Any]) -> list[str]:
+def summary_lines(incident: dict[str, Any]) -> list[str]:
     """Returns the lines that are printed at the end of a job's log."""
     verdict = incident.get("verdict") or {}
     cause, action = verdict.get("root_cause") or {}, verdict.get("action") or {}
@@ -886,7 +886,7 @@ class Capture:
             said = _said_to(command)
             facts = {**said, **facts, **({"nodes": said["nodes"]} if "nodes" in said else {})}
         facts["started_at"] = str(int(time.time()))
-        self.told: dict[str, Any] = {
+        self.state: dict[str, Any] = {
             "query": query_of(settings, facts, labels),
             "trees": [self.ranks, *_own_trees(command)],
             "host": "" if self.many_hosts else socket.gethostname(),
@@ -909,11 +909,11 @@ class Capture:
             added["PET_TEE"] = "3"
         return {**added, **os.environ}
 
-    def write(self, **told: Any) -> None:
+    def write(self, **changes: Any) -> None:
         """Saves the facts about this run. Rewrites the file in place, because it is locked."""
-        self.told.update(told)
+        self.state.update(changes)
         self._lock.seek(0)
-        json.dump(self.told, self._lock)
+        json.dump(self.state, self._lock)
         self._lock.truncate()
         self._lock.flush()
 
@@ -1555,8 +1555,8 @@ class Work:
 def _io_of(pid: int) -> int | None:
     """Returns how many bytes a process has read and written, or None if unknown."""
     with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/io") as file:
-        told = dict(line.split(": ") for line in file.read().splitlines())
-        return int(told["rchar"]) + int(told["wchar"])
+        counters = dict(line.split(": ") for line in file.read().splitlines())
+        return int(counters["rchar"]) + int(counters["wchar"])
     return None
 
 
@@ -1694,26 +1694,26 @@ def _gather_kernel(found: Gathered, since: float, deadline: float) -> None:
         left = deadline - time.monotonic()
         if tool is None or left <= 0:
             continue
-        told, problem = _output([tool, *command[1:]], min(_ONE_ANSWER, left))
+        output, problem = _output([tool, *command[1:]], min(_ONE_ANSWER, left))
         if problem:
             found.missing.append(f"{command[0]}: {problem}")
             return
-        if told.strip():
-            told = _newer(told, since - _CLOCKS_APART)[-_KERNEL_TAIL:]
-            if len(told) == _KERNEL_TAIL:
-                told = told[told.find(b"\n") + 1 :]
-            if told:
-                found.files.append(Member(_of_this_host("dmesg"), [told]))
+        if output.strip():
+            output = _newer(output, since - _CLOCKS_APART)[-_KERNEL_TAIL:]
+            if len(output) == _KERNEL_TAIL:
+                output = output[output.find(b"\n") + 1 :]
+            if output:
+                found.files.append(Member(_of_this_host("dmesg"), [output]))
             return
 
 
-def _newer(told: bytes, since: float) -> bytes:
+def _newer(output: bytes, since: float) -> bytes:
     """Returns the kernel's lines, beginning with the first one that is not older than `since`."""
     start = 0
-    for line in told.splitlines(True):
+    for line in output.splitlines(True):
         time_of = _kernel_time(line[:40].decode("ascii", "replace"))
         if time_of is not None and time_of >= since:
-            return told[start:]
+            return output[start:]
         start += len(line)
     return b""
 
@@ -1738,9 +1738,9 @@ def _gather_stacks(found: Gathered, pid: int, folder: str, deadline: float) -> N
             found.missing.append("stacks of the other ranks: no time left")
             return
         seconds = min(_ONE_ANSWER, deadline - time.monotonic())
-        told = _stack_of(process, folder, seconds)
-        if told:
-            found.files.append(Member(f"stacks/rank_{rank}.txt", [told[: 4 * MB]]))
+        stack = _stack_of(process, folder, seconds)
+        if stack:
+            found.files.append(Member(f"stacks/rank_{rank}.txt", [stack[: 4 * MB]]))
         else:
             why = _why_silent(process)
             found.missing.append(f"the stack of rank {rank}: {why}")
@@ -1777,8 +1777,8 @@ def place_of(stacks: bytes) -> bytes:
 
 def _stack_of(process: int, folder: str, seconds: float) -> bytes:
     tool = shutil.which("py-spy")
-    told, _ = _output([tool, "dump", "--pid", str(process)], seconds) if tool else (b"", "")
-    return told or _by_signal(process, folder)
+    stack, _ = _output([tool, "dump", "--pid", str(process)], seconds) if tool else (b"", "")
+    return stack or _by_signal(process, folder)
 
 
 def _why_silent(pid: int) -> str:
@@ -1828,16 +1828,16 @@ def _by_signal(pid: int, folder: str) -> bytes:
             return b""
         size = os.stat(path).st_size
         os.kill(pid, number)
-        told, until = b"", time.monotonic() + 2
+        stack, until = b"", time.monotonic() + 2
         while time.monotonic() < until:
             time.sleep(0.05)
             with open(path, "rb") as answer:
                 answer.seek(size)
                 now = answer.read(4 * MB)
-            if now and now == told:
+            if now and now == stack:
                 break
-            told = now
-        return told
+            stack = now
+        return stack
     except (OSError, ValueError, IndexError, StopIteration):
         return b""
 
@@ -1846,9 +1846,9 @@ def _gather_gpus(found: Gathered, deadline: float) -> None:
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return
-    told, problem = _output([tool, "-q"], min(_ONE_ANSWER, max(0.1, deadline - time.monotonic())))
-    if told:
-        found.files.append(Member(_of_this_host("nvidia-smi-q"), [told[: 4 * MB]]))
+    output, problem = _output([tool, "-q"], min(_ONE_ANSWER, max(0.1, deadline - time.monotonic())))
+    if output:
+        found.files.append(Member(_of_this_host("nvidia-smi-q"), [output[: 4 * MB]]))
     if problem:
         found.missing.append(f"nvidia-smi: {problem}")
 
@@ -1896,16 +1896,16 @@ def _output(command: Sequence[str], seconds: float) -> tuple[bytes, str]:
     except OSError as error:
         return b"", str(error.strerror)
     assert process.stdout is not None
-    handle, told, until = process.stdout.fileno(), b"", time.monotonic() + seconds
+    handle, output, until = process.stdout.fileno(), b"", time.monotonic() + seconds
     try:
-        while len(told) < 16 * MB:
+        while len(output) < 16 * MB:
             if not select.select([handle], [], [], max(0.0, until - time.monotonic()))[0]:
-                return told, f"no answer within {seconds:.0f} s"
+                return output, f"no answer within {seconds:.0f} s"
             block = os.read(handle, MB)
             if not block:
-                return told, ""
-            told += block
-        return told, "more than 16 MB of output"
+                return output, ""
+            output += block
+        return output, "more than 16 MB of output"
     finally:
         process.stdout.close()
         with contextlib.suppress(OSError):
@@ -1951,7 +1951,7 @@ class Watcher:
         for stream in outputs:
             stream.seen = self.saw
         self._files = [Followed(*stream.where) for stream in outputs if stream.where]
-        self._follower = Follower(self._capture.told["trees"], time.monotonic())
+        self._follower = Follower(self._capture.state["trees"], time.monotonic())
         self._thread = threading.Thread(target=self._look, args=(child,), daemon=True)
         self._thread.start()
 
@@ -2044,11 +2044,11 @@ class Watcher:
             return say(f"the hang is not reported: {error}")
         self.posted = self.posted or incident is not None
         if incident is not None and not self._over.is_set():
-            show(told(incident), sys.stderr)
+            show(summary_lines(incident), sys.stderr)
 
     def _announce_the_last(self) -> None:
         """Makes the report at the end replace this one, even if the answer to this one is lost."""
-        known = self._capture.told["query"]
+        known = self._capture.state["query"]
         if ("provisional", "false") not in known:
             with contextlib.suppress(OSError, ValueError):
                 self._capture.write(query=[*known, ("provisional", "false")])
@@ -2141,10 +2141,10 @@ class Witness:
             if not asked and not select.select([self._read], [], [], self.GRACE)[0]:
                 os.kill(self.pid, self._asked)
                 asked = True
-            told = os.read(self._read, 1)
-            if told in (b"", bytes([self._asked])):
+            byte = os.read(self._read, 1)
+            if byte in (b"", bytes([self._asked])):
                 return False
-            self._seen.add(told[0])
+            self._seen.add(byte[0])
         self._seen.discard(number)
         return self.pid > 0
 
@@ -2186,15 +2186,15 @@ class Ending(NamedTuple):
     decide: bool = False
     restart: int = _RESTART
 
-    def status(self, told: Answers) -> int | None:
+    def status(self, answers: Answers) -> int | None:
         """Returns the exit status. Returns None if the command's own status is kept: without an answer, in a dry run,
         or if the verdict is healthy or inconclusive."""
         if not self.exit_code:
             return None
         if self.decide:
-            taken = [one for one in told.decisions if one.get("mode") == "enforce"]
+            taken = [one for one in answers.decisions if one.get("mode") == "enforce"]
             return _DECIDED.get(str(taken[0].get("action")), self.restart) if taken else None
-        found = status_of(told.incidents[0] if told.incidents else None)
+        found = status_of(answers.incidents[0] if answers.incidents else None)
         return None if found in (0, _INCONCLUSIVE) else self.restart if found == _RESTART else found
 
 
@@ -2320,7 +2320,7 @@ def _beside(settings: Settings, capture: Capture) -> None:
 
 def _summary(capture: Capture, command: Sequence[str], outputs: Sequence[Stream]) -> str:
     """Returns the summary of the run. Empty if the job has no name, or if the user turned summaries off."""
-    query = capture.told["query"]
+    query = capture.state["query"]
     named = any(name == "job_name" for name, _ in query)
     if not named or os.environ.get("TORCHTRIAGE_SUMMARY", "").lower() in ("no", "0", "off", "false"):
         return ""
@@ -2351,8 +2351,8 @@ def _report_run(
     shown = 128 - status if status < 0 else status
     ended = f"the command ended with exit status {shown}"
     if status < 0:  # in the words of a shell
-        ended = f"line 1: {capture.told['pid']} {signal.strsignal(-status)}  the command"
-    query = [*capture.told["query"], ("exit_code", str(shown)), ("ended_at", str(int(time.time())))]
+        ended = f"line 1: {capture.state['pid']} {signal.strsignal(-status)}  the command"
+    query = [*capture.state["query"], ("exit_code", str(shown)), ("ended_at", str(int(time.time())))]
     query += [("label", "signal:" + name.split()[0]) for name in signals[:1]]
     query += [(_SUMMARY, summary)] if summary else []
     if all(name != "commit" for name, _ in query):
@@ -2381,7 +2381,7 @@ def _report_run(
             break
     if answers.incidents and status != 0:
         decisions = ["  decision: " + decided(one) for one in answers.decisions]
-        show([*told(answers.incidents[0]), *decisions], sys.stderr)
+        show([*summary_lines(answers.incidents[0]), *decisions], sys.stderr)
     return answers
 
 
@@ -2404,7 +2404,7 @@ def _of_the_host(settings: Settings, capture: Capture, status: int) -> list[Memb
         return []
     found = gather_at_end(
         os.path.join(capture.folder, "evidence"),
-        float(capture.told.get("since", time.time())),
+        float(capture.state.get("since", time.time())),
         min(_AT_THE_END, settings.timeout / 3),
     )
     for missing in found.missing:
@@ -2472,7 +2472,7 @@ def answer(settings: Settings, incident: dict[str, Any], options: argparse.Names
     elif options.shell:
         print(for_shell(incident, decision))
     else:
-        lines = told(incident)
+        lines = summary_lines(incident)
         show(lines if decision is None else [*lines, "  decision: " + decided(decision)], sys.stdout)
     if not options.exit_code:
         return 0

@@ -103,13 +103,19 @@ def what(decision: Decision, lang: Language) -> str:
 
 def decision_json(decision: Decision, lang: Language) -> dict[str, Any]:
     """Returns the JSON form of a decision. It is a public format."""
-    told = fields_form(decision)
-    del told["because"]  # `rule` and `reason` contain it
-    return {"action": told.pop("action"), "reason": reason(decision, lang), **told}
+    fields = fields_form(decision)
+    del fields["because"]  # `rule` and `reason` contain it
+    return {"action": fields.pop("action"), "reason": reason(decision, lang), **fields}
 
 
 def record_json(record: DecisionRecord, lang: Language, base_url: str) -> dict[str, Any]:
     """Returns the JSON form of a stored decision. It is a public format. `url` is the page of the incident."""
-    told = {name: json_form(getattr(record, name)) for name in DecisionRecord.__slots__ if name != "decision"}
+    fields = {name: json_form(getattr(record, name)) for name in DecisionRecord.__slots__ if name != "decision"}
     url = f"{base_url}/incidents/{record.incident}"
-    return {"id": told.pop("id"), "mode": told.pop("mode"), **decision_json(record.decision, lang), **told, "url": url}
+    return {
+        "id": fields.pop("id"),
+        "mode": fields.pop("mode"),
+        **decision_json(record.decision, lang),
+        **fields,
+        "url": url,
+    }

@@ -96,10 +96,10 @@ def _classes(dumps: Mapping[int, RankDump], form: Callable[[Call], str]) -> list
         views = [(names[key], view) for key, view in dump.groups.items() if not view.mixed]
         kept = [(call, name) for name, view in views for call in (*view.ended, *view.pending)]
         since = max((view.ended[0].order for _, view in views if len(view.ended) >= _KEPT), default=0)
-        told = sorted(((call, name) for call, name in kept if call.order >= since), key=lambda one: one[0].order)
-        steps = tuple((name, call.sequence, form(call)) for call, name in told)
+        calls = sorted(((call, name) for call, name in kept if call.order >= since), key=lambda one: one[0].order)
+        steps = tuple((name, call.sequence, form(call)) for call, name in calls)
         key = (steps, frozenset((*names.values(), _OF_ALL)))
-        found.setdefault(key, _Class(steps, key[1], [call for call, _ in told], [])).ranks.append(rank)
+        found.setdefault(key, _Class(steps, key[1], [call for call, _ in calls], [])).ranks.append(rank)
         if len(found) > _MAX_CLASSES:
             break
     return list(found.values())

@@ -130,8 +130,8 @@ class CollectedEvidence:
         """Returns the size of the largest group that contains rank 0 and all ranks up to its last one, or the number of
         GPUs in a report."""
         groups = (view.members for dump in self._dumps.values() for view in dump.groups.values())
-        told = [len(ranks) for ranks in groups if ranks and set(ranks) == set(range(len(ranks)))]
-        return max([*told, *(report.gpus for report in self._reports[-1:] if report.gpus)], default=None)
+        sizes = [len(ranks) for ranks in groups if ranks and set(ranks) == set(range(len(ranks)))]
+        return max([*sizes, *(report.gpus for report in self._reports[-1:] if report.gpus)], default=None)
 
     def _take(self, name: str | None, form: FileForm, read: Callable[[], int | None]) -> None:
         try:

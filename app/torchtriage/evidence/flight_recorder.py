@@ -70,10 +70,10 @@ def _parsed(text: bytes) -> dict[str, Any]:
     return data
 
 
-def _config(told: Any) -> dict[str, tuple[str, tuple[int, ...]]]:
+def _config(config: Any) -> dict[str, tuple[str, tuple[int, ...]]]:
     """Returns name and ranks of each group, by the name that entries use for it."""
     found: dict[str, tuple[str, tuple[int, ...]]] = {}
-    for name, about in told.items() if isinstance(told, dict) else ():
+    for name, about in config.items() if isinstance(config, dict) else ():
         if isinstance(about, dict):
             ranks = about.get("ranks")
             numbers = ranks if isinstance(ranks, list) else re.findall(r"\d{1,7}", str(ranks))
@@ -122,9 +122,9 @@ class _Groups:
     def views(self, status: Any) -> dict[str, GroupView]:
         """Returns the groups by key. `status` has the last call numbers of each group, by the process's own number of
         the group."""
-        told = self._statuses(status if isinstance(status, dict) else {})
+        statuses = self._statuses(status if isinstance(status, dict) else {})
         return {
-            self._key(name): self._view(name, group, told.get(name))
+            self._key(name): self._view(name, group, statuses.get(name))
             for name, group in self._open.items()
             if name or group.calls
         }
@@ -167,10 +167,10 @@ class _Groups:
 
 
 def _group_of(entry: Mapping[str, Any]) -> tuple[str, str]:
-    told = entry.get("process_group")
-    if isinstance(told, list | tuple) and told:
-        return str(told[0])[:200], str(told[1] if len(told) > 1 else "")[:200]
-    return str(told or entry.get("pg_name") or entry.get("pg_id", ""))[:200], ""
+    group = entry.get("process_group")
+    if isinstance(group, list | tuple) and group:
+        return str(group[0])[:200], str(group[1] if len(group) > 1 else "")[:200]
+    return str(group or entry.get("pg_name") or entry.get("pg_id", ""))[:200], ""
 
 
 def _call(entry: Mapping[str, Any], key: str, order: int, number: int) -> Call:

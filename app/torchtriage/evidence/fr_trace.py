@@ -94,8 +94,8 @@ def read_trace(data: bytes, file: str | None, position: int) -> list[Finding]:
             if len(found) >= _MAX_FINDINGS:
                 raise NotRead(f"more than {_MAX_FINDINGS:,} collectives")
             found.append(Finding(head[1] or head[3], int(head[2] or head[4]), [line]))
-        elif found and (told := _FIELD.match(text)):
-            _add(found[-1], told[1], told[2].strip(), line)
+        elif found and (field := _FIELD.match(text)):
+            _add(found[-1], field[1], field[2].strip(), line)
         elif found and (frame := _FRAME.match(text)):
             if found[-1].where is None and not is_library(frame[1]):
                 found[-1].where = f"{frame[1].rpartition('/')[2]}:{frame[2]}"[:80]

@@ -154,8 +154,8 @@ def _of_sides(block: Block, report: Report, still: bool) -> Hang:
     ahead = least.count > most.count
     few, others = (most, least) if ahead else (least, most)
     kind = "ahead" if ahead else "stuck" if still else "behind"
-    told = f"; {block.what} {few.value}, others {others.value}"
-    return _hang(kind, few.processes, block, report, told, few.count)
+    difference = f"; {block.what} {few.value}, others {others.value}"
+    return _hang(kind, few.processes, block, report, difference, few.count)
 
 
 def _hang(
@@ -166,11 +166,11 @@ def _hang(
     ranks = tuple(sorted(one.rank for one in named if one.rank is not None))
     suspects = ranks if of_all and kind != "ahead" else ()
     who = _named(named, ranks, of_all) if named else f"{count} ranks"
-    told = f"NCCL RAS: {kind}: {who}{said}; {count or len(named)} of {size} ranks"
+    report_text = f"NCCL RAS: {kind}: {who}{said}; {count or len(named)} of {size} ranks"
     nodes = {one.node for one in named}
     host = nodes.pop() if len(nodes) == 1 else None
     lines = dict.fromkeys((*(one.line for one in named[:1]), block.line))
-    return Hang(kind, suspects, (), None, "", tuple(lines), report=told, host=host)
+    return Hang(kind, suspects, (), None, "", tuple(lines), report=report_text, host=host)
 
 
 def _named(named: tuple[Process, ...], ranks: tuple[int, ...], of_all: bool) -> str:
@@ -180,8 +180,8 @@ def _named(named: tuple[Process, ...], ranks: tuple[int, ...], of_all: bool) -> 
         place = f"Process {first.pid} on {first.node} (GPU {first.gpu})"
         return f"{place} and {len(named) - 1} more" if len(named) > 1 else place
     place = f"GPU {first.gpu}, process {first.pid} on {first.node}" if first.pid is not None else ""
-    told = str(RankSet.of(ranks)).replace(",", ", ")
-    who = f"Rank {told}" if len(ranks) == 1 else f"Ranks {told}"
+    numbers = str(RankSet.of(ranks)).replace(",", ", ")
+    who = f"Rank {numbers}" if len(ranks) == 1 else f"Ranks {numbers}"
     who = who if of_all else f"{who} of a communicator"
     first_of = f"rank {first.rank}: " if len(ranks) > 1 else ""
     return f"{who} ({first_of}{place})" if place else who
@@ -262,10 +262,10 @@ def _of_json(text: str, file: str | None, position: int) -> Report:
     if text.count("[") + text.count("{") > _MAX_OPENED:
         raise NotRead(f"more than {_MAX_OPENED:,} lists")
     try:
-        told = json.loads(_NO_COMMA.sub(r"\1,\2", text))
+        document = json.loads(_NO_COMMA.sub(r"\1,\2", text))
     except (ValueError, RecursionError) as error:
         raise NotRead("incomplete JSON") from error
-    communicators = _dicts(_dict(told).get("communicators"))
+    communicators = _dicts(_dict(document).get("communicators"))
     every = [rank for one in communicators for key in ("ranks", "missing_ranks") for rank in _dicts(one.get(key))]
     report = Report(len({(rank.get("host"), rank.get("pid"), rank.get("cuda_dev")) for rank in every}))
     for one in communicators:

@@ -36,8 +36,8 @@ def states_of(
         else:
             kind = "waits" if rank in hang.waiting else "lost"
         stack = doing.get(rank) if kind != "waits" else None
-        told = (f"{call.operation} {call.sequence}", group, call.where) if call else (None, None, None)
-        ranks, missing = folded.setdefault((kind, *told, stack), ([], set()))
+        place = (f"{call.operation} {call.sequence}", group, call.where) if call else (None, None, None)
+        ranks, missing = folded.setdefault((kind, *place, stack), ([], set()))
         ranks.append(rank)
         missing.add(() if rank in suspects and suspects.issuperset(others) else others)
     found = [

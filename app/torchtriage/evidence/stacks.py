@@ -196,8 +196,8 @@ def process_elsewhere(stacks: Iterable[RankStack], words: CollectiveWords) -> Ha
     if found is None or len(ranks) <= _MIN_COUNT:
         return None
     who = f"Process{'es' if len(found.suspects) > 1 else ''} {', '.join(map(str, found.suspects))}"
-    told = f"stacks: {who} elsewhere; waiting {len(found.waiting)}; stack {found.doing}"
-    return replace(found, suspects=(), waiting=(), report=told)
+    report = f"stacks: {who} elsewhere; waiting {len(found.waiting)}; stack {found.doing}"
+    return replace(found, suspects=(), waiting=(), report=report)
 
 
 def _at_one_place(

@@ -337,7 +337,7 @@ class _Waits:
     def _unanswered(self, rank: int, dump: RankDump) -> Iterator[int]:
         """Yields the peers that did not call the other end of a send or recv."""
         for key, view in dump.groups.items():
-            own = Counter(told for call in view.transfers if (told := self._ends(key, call)) is not None)
+            own = Counter(end for call in view.transfers if (end := self._ends(key, call)) is not None)
             for (kind, peer), count in own.items():
                 other = self.dumps.get(peer)
                 back = "recv" if kind == "send" else "send"
@@ -347,10 +347,10 @@ class _Waits:
 
     def _ends(self, key: str, call: Call) -> tuple[str, int] | None:
         """Returns whether a transfer is a send or a recv, and the rank at its other end."""
-        told, members = _TRANSFER.match(call.operation), self.groups[key].members
-        if told is None or int(told[3]) >= len(members):
+        transfer, members = _TRANSFER.match(call.operation), self.groups[key].members
+        if transfer is None or int(transfer[3]) >= len(members):
             return None
-        return told[1], members[int(told[3])]
+        return transfer[1], members[int(transfer[3])]
 
     def _not_begun(self) -> dict[int, Blame]:
         """Returns the few ranks whose GPU did not start a collective that all ranks joined and the GPUs of the others

@@ -89,7 +89,10 @@ class _Saving:
 
 
 def written(
-    told: Sequence[tuple[Line, Message]], progress: Sequence[Position], failed_at: Position | None, failed_saving: bool
+    messages: Sequence[tuple[Line, Message]],
+    progress: Sequence[Position],
+    failed_at: Position | None,
+    failed_saving: bool,
 ) -> tuple[Checkpoint, ...]:
     """Returns the newest checkpoints that were written completely, the newest last.
 
@@ -98,7 +101,7 @@ def written(
     was what failed (`failed_saving`), progress of other ranks does not count.
     """
     savings: list[_Saving] = []
-    for line, message in sorted(told, key=lambda one: one[0].position):
+    for line, message in sorted(messages, key=lambda one: one[0].position):
         if failed_at is not None and line.position > failed_at:
             break
         last = savings[-1] if savings else None

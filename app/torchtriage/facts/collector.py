@@ -14,7 +14,7 @@ from torchtriage.domain.host import host_name
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts import progress, versions
 from torchtriage.facts.host_steps import HostSteps
-from torchtriage.facts.line_facts import ENOUGH_OF_FIELD, MAX_LENGTH, LineSigns, Told
+from torchtriage.facts.line_facts import ENOUGH_OF_FIELD, MAX_LENGTH, LineRegexes, TextFacts
 from torchtriage.facts.line_forms import KeptLines
 from torchtriage.facts.phases import Phases, Steps
 from torchtriage.facts.progress import SpreadLines
@@ -35,7 +35,7 @@ _MAX_EARLIER = 4096  # number of progress lines of earlier attempts that are kep
 
 @dataclass(slots=True)
 class Environment:
-    """Collects facts. Call `feed` with every kept line, `note` with the signs that lines match, and `sample` with
+    """Collects facts. Call `feed` with every kept line, `note` with the regexes that lines match, and `sample` with
     pieces of lines that are not kept. It never claims a line.
 
     These hold positions of lines: `progress` shows progress, `well` says that the run ended well, `wound_up` is printed
@@ -45,7 +45,7 @@ class Environment:
     in a line.
     """
 
-    signs: LineSigns
+    regexes: LineRegexes
     launcher: str | None = None
     world_size: int | None = None
     exit_code: int | None = None
@@ -72,7 +72,7 @@ class Environment:
     values: dict[str, dict[_ValueKey, FactValue]] = field(
         default_factory=dict
     )  # the newest values of each line fact, by name
-    told: KeptLines = field(default_factory=KeptLines)  # lines that are read if the run failed
+    deferred_lines: KeptLines = field(default_factory=KeptLines)  # lines that are read if the run failed
     spread: SpreadLines = field(default_factory=SpreadLines)  # progress lines from the start to the end of the run
     host_steps: HostSteps = field(default_factory=HostSteps)  # the first progress lines of each host
     _progressed_of: dict[int, Line] = field(default_factory=dict)  # rank → its last progress line
@@ -84,7 +84,7 @@ class Environment:
     _steps: Steps = field(default_factory=Steps)
     _phases: Phases = field(default_factory=Phases)
     _bounds: Bounds = (None, None)
-    _lasting: dict[int, Told] = field(default_factory=dict)  # values that need to be noted only once, by id()
+    _lasting: dict[int, TextFacts] = field(default_factory=dict)  # values that need to be noted only once, by id()
     _heard: set[Bounds] = field(default_factory=lambda: {(None, None)})
 
     @property
@@ -110,10 +110,10 @@ class Environment:
 
     @property
     def settled(self) -> frozenset[int]:
-        """The indexes of the signs whose further matches would add nothing."""
+        """The indexes of the regexes whose further matches would add nothing."""
         enough = self.of_field - self.of_devices >= ENOUGH_OF_FIELD
-        known = self.signs.of_field if enough and self.surely_of_field else frozenset()
-        return known | {self.signs.path} if "python" in self.versions else known
+        known = self.regexes.of_field if enough and self.surely_of_field else frozenset()
+        return known | {self.regexes.path} if "python" in self.versions else known
 
     @property
     def surely_of_field(self) -> bool:
@@ -125,7 +125,7 @@ class Environment:
     def torch_range(self) -> str | None:
         """The torch versions that are consistent with the log's message forms, as `>=2.3,<2.5`."""
         by_python = versions.bounds_by_python(self.versions.get("python"))
-        return versions.told(versions.narrowed([self._bounds, by_python])) or versions.told(self._bounds)
+        return versions.range_text(versions.narrowed([self._bounds, by_python])) or versions.range_text(self._bounds)
 
     def phase_at(self, position: Position) -> str | None:
         """Returns the last phase that the same file showed up to the line at `position`."""
@@ -151,68 +151,68 @@ class Environment:
         self._steps.read()
         self.span.feed([line.time for line in lines if line.time is not None])
 
-    def note(self, line: Line, signs: tuple[int, ...], claimed: bool) -> None:
-        """Adds the facts of a line that matches the signs with these indexes.
+    def note(self, line: Line, regexes: tuple[int, ...], claimed: bool) -> None:
+        """Adds the facts of a line that matches the regexes with these indexes.
 
         `claimed` is true if the line belongs to a traceback or report. There, `step = 5` is code and not progress.
         """
-        form, text = self.signs.form_of(signs), line.text[:MAX_LENGTH]
-        told = self.signs.told_by(text, signs) if form.is_read else form.told
-        if form.says_more and self._lasting.get(id(told)) is not told:
-            self._note(line, told, claimed)
-            self._remember(told)
-        self.of_field += told.of_field
-        self.of_devices += told.of_devices
-        self.around += told.around
-        self.kinds |= told.kinds
+        form, text = self.regexes.form_of(regexes), line.text[:MAX_LENGTH]
+        facts = self.regexes.facts_of(text, regexes) if form.is_read else form.facts
+        if form.says_more and self._lasting.get(id(facts)) is not facts:
+            self._note(line, facts, claimed)
+            self._remember(facts)
+        self.of_field += facts.of_field
+        self.of_devices += facts.of_devices
+        self.around += facts.around
+        self.kinds |= facts.kinds
         if form.counts and not claimed and (form.surely or progress.progressed(text)):
-            self._progressed(line, told.phase)
+            self._progressed(line, facts.phase)
             rank = line.rank if line.rank is not None else progress.writer(text)
             if rank is not None:
                 self._progressed_of[rank] = line
 
     def read(self, line: Line, bits: int) -> None:
         """Adds the line facts in `bits` of a line."""
-        for number, fact in enumerate(self.signs.line_facts):
+        for number, fact in enumerate(self.regexes.line_facts):
             if not bits >> number & 1:
                 continue
             if fact.read is None:
-                self.told.add(line)
+                self.deferred_lines.add(line)
             elif (value := fact.read(line.text[:MAX_LENGTH])) is not None:
                 self._tell(fact.name, FactValue(line, value))
 
-    def _tell(self, name: str, told: FactValue) -> None:
+    def _tell(self, name: str, value: FactValue) -> None:
         """Adds a value of a line fact. Values from lines that are not kept arrive after those of later lines."""
-        known, attempt = self.values.setdefault(name, {}), told.line.attempt
-        first, newest = (attempt, told.value, False), (attempt, told.value, True)
-        before = known.setdefault(first, told)
-        if before is told:
+        known, attempt = self.values.setdefault(name, {}), value.line.attempt
+        first, newest = (attempt, value.value, False), (attempt, value.value, True)
+        before = known.setdefault(first, value)
+        if before is value:
             if len(known) >= 2 * NEWEST:
                 in_order = sorted(known.items(), key=lambda one: one[1].line.position)
                 self.values[name] = dict(in_order[-NEWEST:])
             return
-        if told.line.position < before.line.position:
-            known[first], told = told, before
+        if value.line.position < before.line.position:
+            known[first], value = value, before
         last = known.get(newest)
-        if last is None or last.line.position < told.line.position:
-            known[newest] = told
+        if last is None or last.line.position < value.line.position:
+            known[newest] = value
 
-    def pass_by(self, lines: Sequence[Line], signs: Sequence[tuple[int, ...]]) -> None:
-        """Adds lines of one file that show at most that the run continues. `signs` has the sign indexes of each
+    def pass_by(self, lines: Sequence[Line], regexes: Sequence[tuple[int, ...]]) -> None:
+        """Adds lines of one file that show at most that the run continues. `regexes` has the regex indexes of each
         line."""
         counting: set[tuple[int, ...]] = set()
-        for numbers, often in Counter(signs).items():
-            form = self.signs.form_of(numbers)
-            self.of_field += often * form.told.of_field
-            self.of_devices += often * form.told.of_devices
-            self.around += often * form.told.around
-            self.kinds |= form.told.kinds
+        for numbers, often in Counter(regexes).items():
+            form = self.regexes.form_of(numbers)
+            self.of_field += often * form.facts.of_field
+            self.of_devices += often * form.facts.of_devices
+            self.around += often * form.facts.around
+            self.kinds |= form.facts.kinds
             if form.counts:
                 counting.add(numbers)
-        if counting.issuperset(signs):  # true for most logs
+        if counting.issuperset(regexes):  # true for most logs
             self._count(list(lines))
         elif counting:
-            self._count([line for line, numbers in zip(lines, signs, strict=True) if numbers in counting])
+            self._count([line for line, numbers in zip(lines, regexes, strict=True) if numbers in counting])
 
     def _count(self, lines: list[Line]) -> None:
         """Adds progress lines."""
@@ -263,10 +263,10 @@ class Environment:
         line = self._progressed_of.get(rank)
         return line.position if line else None
 
-    def label(self, signs: tuple[int, ...]) -> None:
+    def label(self, regexes: tuple[int, ...]) -> None:
         """Adds what the start of a line shows, with its label: the form of a rank's label depends on the torch
         version."""
-        self._narrow(self.signs.form_of(signs).told.bounds)
+        self._narrow(self.regexes.form_of(regexes).facts.bounds)
 
     def at(self, host: str, rank: int | None) -> None:
         """Adds a host of the run and the rank that ran on it. Ignores texts that are not host names."""
@@ -277,51 +277,59 @@ class Environment:
         if rank is not None and rank not in self.host_of:
             self.host_of[rank] = host
 
-    def _note(self, line: Line, told: Told, claimed: bool) -> None:
+    def _note(self, line: Line, facts: TextFacts, claimed: bool) -> None:
         position = line.position
-        if told.launcher:
-            self.started_by(told.launcher)
-        self.world_size = self.world_size or told.world_size
-        self.exit_code = told.exit_code or self.exit_code
-        for name, version in told.versions:
+        if facts.launcher:
+            self.started_by(facts.launcher)
+        self.world_size = self.world_size or facts.world_size
+        self.exit_code = facts.exit_code or self.exit_code
+        for name, version in facts.versions:
             known = self.versions.setdefault(name, version)
             self.version_at.setdefault(name, line)
             if version.startswith(f"{known}."):
                 self.versions[name] = version
                 self.version_at[name] = line
-        for host in told.hosts:
+        for host in facts.hosts:
             self.at(host, None)
-        for rank, host in told.placed:
+        for rank, host in facts.placed:
             self.at(host, rank)
-        self.executed_on.update(filter(host_name, told.executed))
-        self._narrow(told.bounds)
-        if told.phase and not claimed:
-            self._phases.enter(position, told.phase)
-        also = ((self.refused, told.refused), (self.serves, told.serves), (self.logging_errors, told.logging_error))
-        shown = ((self.well, told.well), (self.wound_up, told.wound_up), (self.joined, told.joined))
-        for positions, shows in (*shown, *also):
+        self.executed_on.update(filter(host_name, facts.executed))
+        self._narrow(facts.bounds)
+        if facts.phase and not claimed:
+            self._phases.enter(position, facts.phase)
+        also = ((self.refused, facts.refused), (self.serves, facts.serves), (self.logging_errors, facts.logging_error))
+        matched = ((self.well, facts.well), (self.wound_up, facts.wound_up), (self.joined, facts.joined))
+        for positions, shows in (*matched, *also):
             if shows:
                 positions.append(position)
-        self.foreign += told.foreign
-        self.on_gpus += told.on_gpus
+        self.foreign += facts.foreign
+        self.on_gpus += facts.on_gpus
 
-    def _remember(self, told: Told) -> None:
+    def _remember(self, facts: TextFacts) -> None:
         """Adds the facts of a line. Ranks print the same lines, so facts that a repetition does not change are added
         only once."""
-        anew = told.phase or told.exit_code or told.well or told.wound_up or told.joined or told.refused or told.serves
-        if anew or told.logging_error or told.foreign:
+        anew = (
+            facts.phase
+            or facts.exit_code
+            or facts.well
+            or facts.wound_up
+            or facts.joined
+            or facts.refused
+            or facts.serves
+        )
+        if anew or facts.logging_error or facts.foreign:
             return
         if len(self._lasting) >= _MAX_LASTING:
             self._lasting.clear()
-        self._lasting[id(told)] = told
+        self._lasting[id(facts)] = facts
 
     def started_by(self, launcher: str) -> None:
         """Sets the launcher. If several launchers are found, the one that started the others is kept."""
-        self.launcher = self.signs.launchers.outer(self.launcher, launcher)
+        self.launcher = self.regexes.launchers.outer(self.launcher, launcher)
 
     def with_launcher(self, launcher: str) -> Environment:
         """Returns the facts with this launcher, which also started the run."""
-        return replace(self, launcher=self.signs.launchers.outer(self.launcher, launcher))
+        return replace(self, launcher=self.regexes.launchers.outer(self.launcher, launcher))
 
     def sample(self, position: Position, text: str) -> bool:
         """Returns whether a piece of the log that is not kept shows progress. `position` is that of its last line."""
@@ -350,7 +358,7 @@ class Environment:
             serves=sorted(map(to, self.serves)),
             logging_errors=sorted(map(to, self.logging_errors)),
             version_at={name: placed(line) for name, line in self.version_at.items()},
-            told=self.told.moved(to),
+            deferred_lines=self.deferred_lines.moved(to),
             spread=self.spread.moved(to),
             _progressed_of={rank: placed(line) for rank, line in self._progressed_of.items()},
             _newest=deque(map(placed, self._newest), _MAX_PROGRESS),
@@ -366,9 +374,9 @@ class Environment:
     def begins_at(self, lines: Sequence[Line], said: Set[str]) -> list[int]:
         """Returns the indexes of the lines that start a launch. `said` has the words of such lines that these lines
         contain."""
-        words = [word for word in self.signs.launchers.start_words if word in said]
+        words = [word for word in self.regexes.launchers.start_words if word in said]
         places = {at for word in words for at, line in enumerate(lines) if word in line.text}
-        return [at for at in sorted(places) if self.signs.launchers.begins(lines[at].text)]
+        return [at for at in sorted(places) if self.regexes.launchers.begins(lines[at].text)]
 
     def _narrow(self, bounds: Bounds) -> None:
         if bounds not in self._heard:

@@ -1,4 +1,4 @@
-"""Extracts facts from the text of single lines, given the signs that match it."""
+"""Extracts facts from the text of single lines, given the regexes that match it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import NamedTuple
 from torchtriage.domain.line import Line
 from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.facts import hosts, launchers, progress, versions
-from torchtriage.facts.launchers import LauncherSigns
+from torchtriage.facts.launchers import LauncherRegexes
 from torchtriage.facts.registry import line_facts
-from torchtriage.facts.sign import Shown, Sign, sign_of, signs_by_name
-from torchtriage.facts.versions import Bounds, VersionSigns
+from torchtriage.facts.scan_regex import MatchedRegexes, ScanRegex, regexes_by_name, scan_regex_of
+from torchtriage.facts.versions import Bounds, VersionRegexes
 
 ENOUGH_OF_FIELD = 10  # lines; a log with this many lines about training is a training log, whatever else is in it
 MAX_LENGTH = 2000  # characters of a text that are read
 _START = 80  # characters
-# Several signs instead of one: if RE2's automaton outgrows its memory, each search prints a warning and is many times
+# Several regexes instead of one: if RE2's automaton outgrows its memory, each search prints a warning and is many times
 # slower.
 _OTHER_PROGRAMS = ("languages", "builds", "servers", "machines", "services", "simulations")
 
 
-class Told(NamedTuple):
+class TextFacts(NamedTuple):
     """The facts of one line's text. They do not depend on its place in the log."""
 
     launcher: str | None = None
@@ -48,12 +48,12 @@ class Told(NamedTuple):
 
 
 class Form(NamedTuple):
-    """The common properties of lines that match the same signs. `told`: the facts that follow from the signs alone; if
+    """The common properties of lines that match the same regexes. `facts`: the facts that follow from the regexes alone; if
     `is_read` is false, there are no others. `says_more`: the facts are more than that this is a training log. `counts`:
     the lines may show progress; `surely`: they do. `passes`: they show at most that the run continues."""
 
-    shown: Shown
-    told: Told
+    matched: MatchedRegexes
+    facts: TextFacts
     is_read: bool
     says_more: bool
     counts: bool
@@ -63,25 +63,25 @@ class Form(NamedTuple):
 
 def start(line: Line) -> str:
     """Returns the start of a line with its label if the two forms show the torch version, else an empty string."""
-    told = line.text[:1] in ("T", "[") or "Error: " in line.text or line.raw[:2] == "[2"
-    if not told or line.raw.lstrip()[:1] != "[":
+    may_start = line.text[:1] in ("T", "[") or "Error: " in line.text or line.raw[:2] == "[2"
+    if not may_start or line.raw.lstrip()[:1] != "[":
         return ""
     label, _, behind = line.raw[:_START].partition("]")
     numbered = label[:5] == "[rank" and label[5:].isdecimal()  # the text after it is the same on all ranks
     return f"[rank0]{behind}" if numbered else line.raw[:_START]
 
 
-class LineSigns:
-    """The signs that are searched in lines, with their indexes, and the facts that follow from them. Created once per
+class LineRegexes:
+    """The regexes that are searched in lines, with their indexes, and the facts that follow from them. Created once per
     vocabulary. Thread-safe."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        def listed(name: str) -> Sign:
-            return sign_of(vocabulary.patterns(name))
+        def listed(name: str) -> ScanRegex:
+            return scan_regex_of(vocabulary.patterns(name))
 
         self.line_facts = line_facts(vocabulary)
-        self.launchers, self.versions = LauncherSigns(vocabulary), VersionSigns(vocabulary)
-        self.phases = signs_by_name(vocabulary.patterns("phases"))
+        self.launchers, self.versions = LauncherRegexes(vocabulary), VersionRegexes(vocabulary)
+        self.phases = regexes_by_name(vocabulary.patterns("phases"))
         self.well, self.wound_up = listed("run-ended-well"), listed("run-wound-up")
         self.joined, self.refused, self.serves = listed("wait-ended"), listed("request-refused"), listed("server-up")
         self.logging_errors = listed("logging-errors")
@@ -89,7 +89,7 @@ class LineSigns:
         self.entry_points = frozenset(vocabulary.words("traceback-entry-points"))
         self.training, self.devices = listed("training-words"), listed("device-words")
         self.around = listed("batch-system-words")
-        self.hints = tuple(sign_of([item]) for item in vocabulary.patterns("training-loop-words"))
+        self.hints = tuple(scan_regex_of([item]) for item in vocabulary.patterns("training-loop-words"))
         self.gpu_programs = listed("other-programs-on-gpus")
         self.other_programs = (self.gpu_programs, *(listed(f"other-programs-{name}") for name in _OTHER_PROGRAMS))
         self.people_asking, self.other_fields = listed("people-asking"), listed("other-fields")
@@ -98,78 +98,80 @@ class LineSigns:
             self.well, self.wound_up, self.joined, self.refused, self.serves, self.logging_errors, *self.phases.values(),
         )  # fmt: skip
         of_field = (self.around, self.training, self.devices, *self.hints)
-        self.all: tuple[Sign, ...] = (
-            *self.launchers.by_name.values(), *launchers.SIGNS, *self.versions.all, *progress.SIGNS, *of_course, *hosts.SIGNS,
+        self.all: tuple[ScanRegex, ...] = (
+            *self.launchers.by_name.values(), *launchers.REGEXES, *self.versions.all, *progress.REGEXES, *of_course, *hosts.REGEXES,
             *self.other_programs, *of_field,
         )  # fmt: skip
         # Most lines of most logs match one of these. After enough matches, they need not be searched any more.
         self.of_field = frozenset(map(self.all.index, of_field))
         self.path = self.all.index(versions.PATH)
-        # After this many lines, further matches of these signs add nothing.
+        # After this many lines, further matches of these regexes add nothing.
         self.enough = {
             self.all.index(self.training): ENOUGH_OF_FIELD,
             self.all.index(self.devices): ENOUGH_OF_FIELD,
             self.path: 1,
         }
-        self.sure = frozenset(number for number, sign in enumerate(self.all) if sign.is_pointed_at)
-        # For these signs, the text around them must be read too.
-        self._read = frozenset((*launchers.SIGNS, *self.versions.printed_signs, *self.other_programs, *hosts.SIGNS))
+        self.sure = frozenset(number for number, regex in enumerate(self.all) if regex.is_exact)
+        # For these regexes, the text around them must be read too.
+        self._read = frozenset(
+            (*launchers.REGEXES, *self.versions.printed_regexes, *self.other_programs, *hosts.REGEXES)
+        )
         self._certain = 0b11 << len(self.hints)  # as much as two kinds of hints
-        # Most lines of a log match the same signs, and ranks print the same lines.
+        # Most lines of a log match the same regexes, and ranks print the same lines.
         self.form_of = lru_cache(maxsize=1024)(self._form_of)
-        self.told_by = lru_cache(maxsize=4096)(self._told_by)
+        self.facts_of = lru_cache(maxsize=4096)(self._facts_of)
 
-    def shown_by(self, text: str, pointed: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns the indexes of the signs that match a text, out of those that a scan for their pointers proposed."""
+    def matching_numbers(self, text: str, pointed: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the indexes of the regexes that match a text, out of those that a scan for their pointers proposed."""
         whole = len(text) <= MAX_LENGTH
         if whole and self.sure.issuperset(pointed):
             return pointed
-        return tuple(at for at in pointed if (whole and at in self.sure) or self.all[at].shows(text[:MAX_LENGTH]))
+        return tuple(at for at in pointed if (whole and at in self.sure) or self.all[at].matches(text[:MAX_LENGTH]))
 
     def _form_of(self, numbers: tuple[int, ...]) -> Form:
-        """Returns the common properties of lines that match these signs."""
-        shown = frozenset(self.all[number] for number in numbers)
-        by_words = self.training in shown or not shown.isdisjoint(self.hints)
-        of_field = by_words or self.devices in shown
-        certain = not shown.isdisjoint((self.training, self.devices, self.around))
-        told = Told(
-            launcher=self.launchers.outermost(shown),
-            bounds=versions.bounds(shown),
-            phase=next((name for name, sign in self.phases.items() if sign in shown), None),
-            well=self.well in shown,
-            wound_up=self.wound_up in shown,
-            joined=self.joined in shown,
-            refused=self.refused in shown,
-            serves=self.serves in shown,
-            logging_error=self.logging_errors in shown,
+        """Returns the common properties of lines that match these regexes."""
+        matched = frozenset(self.all[number] for number in numbers)
+        by_words = self.training in matched or not matched.isdisjoint(self.hints)
+        of_field = by_words or self.devices in matched
+        certain = not matched.isdisjoint((self.training, self.devices, self.around))
+        facts = TextFacts(
+            launcher=self.launchers.outermost(matched),
+            bounds=versions.bounds(matched),
+            phase=next((name for name, regex in self.phases.items() if regex in matched), None),
+            well=self.well in matched,
+            wound_up=self.wound_up in matched,
+            joined=self.joined in matched,
+            refused=self.refused in matched,
+            serves=self.serves in matched,
+            logging_error=self.logging_errors in matched,
             of_field=of_field,
             of_devices=of_field and not by_words,
-            around=self.around in shown and not of_field,
-            kinds=sum(1 << kind for kind, hint in enumerate(self.hints) if hint in shown)
+            around=self.around in matched and not of_field,
+            kinds=sum(1 << kind for kind, hint in enumerate(self.hints) if hint in matched)
             | (self._certain if certain else 0),
         )
-        is_read = not shown.isdisjoint(self._read)
-        says_more = is_read or told != Told(
-            of_field=told.of_field, of_devices=told.of_devices, around=told.around, kinds=told.kinds
+        is_read = not matched.isdisjoint(self._read)
+        says_more = is_read or facts != TextFacts(
+            of_field=facts.of_field, of_devices=facts.of_devices, around=facts.around, kinds=facts.kinds
         )
-        counts, surely = progress.counts(shown)
-        return Form(shown, told, is_read, says_more, counts, surely, not says_more and counts is surely)
+        counts, surely = progress.counts(matched)
+        return Form(matched, facts, is_read, says_more, counts, surely, not says_more and counts is surely)
 
-    def _told_by(self, text: str, numbers: tuple[int, ...]) -> Told:
-        """Returns the facts of a text that matches these signs."""
-        shown, told, *_ = self.form_of(numbers)
-        if self.gpu_programs in shown and self.gpu_programs.regex.search(text):
-            return Told(foreign=True, on_gpus=True)
-        foreign = any(sign in shown and sign.regex.search(text) for sign in self.other_programs)
-        if foreign and shown.isdisjoint((self.training, self.devices)):
+    def _facts_of(self, text: str, numbers: tuple[int, ...]) -> TextFacts:
+        """Returns the facts of a text that matches these regexes."""
+        matched, facts, *_ = self.form_of(numbers)
+        if self.gpu_programs in matched and self.gpu_programs.compiled.search(text):
+            return TextFacts(foreign=True, on_gpus=True)
+        foreign = any(regex in matched and regex.compiled.search(text) for regex in self.other_programs)
+        if foreign and matched.isdisjoint((self.training, self.devices)):
             # the words about training mean something else in this line
-            told = told._replace(of_field=False, around=False, kinds=0)
-        return told._replace(
-            world_size=launchers.world_size(text, shown),
-            exit_code=launchers.exit_code(text, shown),
-            versions=self.versions.printed(text, shown),
+            facts = facts._replace(of_field=False, around=False, kinds=0)
+        return facts._replace(
+            world_size=launchers.world_size(text, matched),
+            exit_code=launchers.exit_code(text, matched),
+            versions=self.versions.printed(text, matched),
             foreign=foreign,
-            hosts=hosts.named(text, shown),
-            placed=hosts.placed(text, shown),
-            executed=hosts.executed(text, shown),
+            hosts=hosts.named(text, matched),
+            placed=hosts.placed(text, matched),
+            executed=hosts.executed(text, matched),
         )

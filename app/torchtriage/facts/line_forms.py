@@ -19,7 +19,7 @@ import re2
 
 from torchtriage.domain.line import Line, Position
 from torchtriage.domain.vocabulary import Vocabulary, VocabularyPattern
-from torchtriage.facts.sign import sign_of
+from torchtriage.facts.scan_regex import scan_regex_of
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.scan import Scanner
 
@@ -32,7 +32,7 @@ _UNIT = "_unit"  # suffix of a group's name; the group is the unit of the group 
 _SECONDS_PER_STEP, _SIGNAL = "seconds_per_step", "signal"
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
 # 9 · Killed → SIGKILL
-_SIGNALS = {told: one.name for one in Signals for told in (str(one.value), strsignal(one) or one.name)}
+_SIGNALS = {spelling: one.name for one in Signals for spelling in (str(one.value), strsignal(one) or one.name)}
 _LITERAL = lazy_regex(r"(?<!\\)[A-Za-z]{4}")
 _PIECE = lazy_regex(r"\\.|\{\d+(?:,\d*)?\}|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?P<\w+>|\d")  # a part of a regex
 _WHOLE = lazy_regex(r"-?(?:0|[1-9]\d{0,14})")
@@ -169,16 +169,16 @@ def pointer_of(pattern: VocabularyPattern) -> str:
     cut = _before_last_group(pattern.regex)
     if cut is None or not _LITERAL.search(re.sub(r"\(\?P<\w+>|\\.|\[[^\]]*\]|\(\?i\)", "", cut)):
         cut = pattern.regex
-    return sign_of([replace(pattern, regex=_PIECE.sub(_any_digit, cut), unless=None)]).pointer
+    return scan_regex_of([replace(pattern, regex=_PIECE.sub(_any_digit, cut), unless=None)]).pointer
 
 
 def _any_digit(piece: re.Match[str]) -> str:
     """Returns a piece of a regex that matches any digit instead of specific ones, because only one of several lines
     that differ in digits is scanned."""
-    told = piece[0]
-    if told[0] == "[":
-        return re.sub(r"(?<!\\)\d(?:-\d)?", "0-9", told)
-    return r"\d" if told.isdigit() else told
+    part = piece[0]
+    if part[0] == "[":
+        return re.sub(r"(?<!\\)\d(?:-\d)?", "0-9", part)
+    return r"\d" if part.isdigit() else part
 
 
 def _before_last_group(regex: str) -> str | None:

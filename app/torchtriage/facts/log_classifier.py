@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from torchtriage.domain.line import Line, Position
 from torchtriage.facts import Environment
-from torchtriage.facts.line_facts import LineSigns
+from torchtriage.facts.line_facts import LineRegexes
 from torchtriage.lazy_regex import lazy_regex
 
 _UNTOLD = 7  # lines with words; a text with at most this many need not mention training,
@@ -22,7 +22,7 @@ def is_of_training(environment: Environment, paste: Sequence[Line] | None, claim
     a short text. `claimed` has the positions of lines in tracebacks and reports."""
     if _speaks_of_training(environment, paste, claimed):
         return True
-    accelerators = environment.signs.accelerator_jobs.regex
+    accelerators = environment.regexes.accelerator_jobs.compiled
     return any(accelerators.search(line.text) for line in paste or ())
 
 
@@ -32,18 +32,18 @@ def _speaks_of_training(environment: Environment, paste: Sequence[Line] | None, 
         return sure and not environment.of_another_program
     if paste is None:
         return False
-    told = [line.text for line in paste if line.position not in claimed and _WORDS.search(line.text)]
-    return len(told) <= (_HINTED if sure else _UNTOLD) or _asks_for_help(told, sure, environment.signs)
+    texts = [line.text for line in paste if line.position not in claimed and _WORDS.search(line.text)]
+    return len(texts) <= (_HINTED if sure else _UNTOLD) or _asks_for_help(texts, sure, environment.regexes)
 
 
-def is_by_a_person(paste: Sequence[Line], signs: LineSigns) -> bool:
+def is_by_a_person(paste: Sequence[Line], regexes: LineRegexes) -> bool:
     """Returns whether a pasted text contains words of a person next to the output of programs."""
-    return any(signs.people_asking.regex.search(line.text) for line in paste)
+    return any(regexes.people_asking.compiled.search(line.text) for line in paste)
 
 
-def _asks_for_help(texts: Sequence[str], sure: bool, signs: LineSigns) -> bool:
+def _asks_for_help(texts: Sequence[str], sure: bool, regexes: LineRegexes) -> bool:
     """Returns whether a person wrote the text, and not about another field. `sure` is true if a line mentions
     training."""
-    if sum(bool(signs.people_asking.regex.search(text)) for text in texts) < _MIN_COUNT:
+    if sum(bool(regexes.people_asking.compiled.search(text)) for text in texts) < _MIN_COUNT:
         return False
-    return sure or not any(map(signs.other_fields.regex.search, texts))
+    return sure or not any(map(regexes.other_fields.compiled.search, texts))

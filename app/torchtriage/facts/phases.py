@@ -73,8 +73,10 @@ class Steps:
                 break  # true for most batches, whose lines are from one file
             file = line.position.file
             if file != known and (step := progress.step(progress.newest(line.text))) is not None:
-                told = line.position.line, step
-                self._last[file] = max(told, self._last.get(file, told), key=itemgetter(0))  # a sample may arrive late
+                newest = line.position.line, step
+                self._last[file] = max(
+                    newest, self._last.get(file, newest), key=itemgetter(0)
+                )  # a sample may arrive late
                 known = file
         self._unread.clear()
         return max((step for _, step in self._last.values()), default=None)

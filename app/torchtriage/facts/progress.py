@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from torchtriage.domain.line import Line, Position
-from torchtriage.facts.sign import Shown, Sign
+from torchtriage.facts.scan_regex import MatchedRegexes, ScanRegex
 from torchtriage.lazy_regex import lazy_regex
 
 # `epoch 3`, `step: 120/1000`, `iteration 5/ 100 |`, `| 12/100 [`, `loss 0.5`; not `epochs: 300`, which is a setting.
-PROGRESS = Sign(
+PROGRESS = ScanRegex(
     r"(?i)(?:\b|_)(?:step|iter|iteration|epoch|batch|update|it)\b['\"]?(?:[ :=\[#/]{0,4}| {5,12})(\d+)"
     r"|\b(?:steps|iters|epochs)\b[ :=]{0,3}(\d+) ?/ ?\d+"
     r"|\d+%(?:\|[^|\n]{0,400}\|)? ?(\d+)/\d+ \["
@@ -57,31 +57,31 @@ _FULL_BAR = lazy_regex(r"([^|\r\n]{0,160}?)100%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})
 _OTHER_BAR = lazy_regex(
     r"(?i)load|download|fetch|map|filter|token|generat|extract|sav|valid|eval|test|cast|prepro|cach|shard|captur|compil|sanity|predict|index|scann"
 )
-# Bars that are shown before the first step.
-_PREPARING = Sign(
+# Bars that are matched before the first step.
+_PREPARING = ScanRegex(
     r"(?i)(?:load|download|fetch|map|filter|tokeni[sz]|generating \w+ split|extract|prepro|cach|shard|capture|compil|sanity|scann)"
     r"[^|\n]{0,80}\d%(?:\|[^|\n]{0,400}\|| \d+/\d+ \[)"
 )
 # A person's description of a run: `it dies in epoch 4`, `crashed after step 200`.
-_IN_WORDS = Sign(
+_IN_WORDS = ScanRegex(
     r"(?i)\b(?:in|until|till|during) (?:the )?epoch \d+"
     r"|\b(?:dies|died|crash(?:es|ed)?|hangs?|hung|fails|stops|stopped|killed|stuck)\b.{0,40}\b(?:at|after|on) (?:the )?(?:epoch|step|iteration) \d+"
 )
 # Steps of a saved checkpoint are from another time: `last/epoch=0-step=5000.ckpt`, `loading checkpoint from ckpt at
 # iteration 100`.
-_OF_A_FILE = Sign(
+_OF_A_FILE = ScanRegex(
     r"(?:^|(?<=\s))\S*(?:/[^\s/]*[a-z][=_-]\d|epoch=\d+-step=\d)\S*"
     r"|\b[Ll]oading (?:\w+ )?checkpoint from \S+ at iteration +\d+"
 )
 # [rank 3] step 20 · Rank=3 epoch 1: prefixes that scripts print
 _WRITER = lazy_regex(r"(?i)\W{0,3}rank[ =:]{0,2}(\d{1,6})\b")
 # The summary of an experiment tracker, which is printed after failures too.
-_SUMMARY = Sign(r"^wandb: ")
+_SUMMARY = ScanRegex(r"^wandb: ")
 # A scheduler's steps are steps of the job.
-_SCHEDULER = Sign(r"\*\*\* (?:STEP|JOB) |\bjob step\b|StepId=")
+_SCHEDULER = ScanRegex(r"\*\*\* (?:STEP|JOB) |\bjob step\b|StepId=")
 _COUNTING = (PROGRESS, _SCHEDULER, _PREPARING, _OF_A_FILE, _IN_WORDS, _SUMMARY)
 _IN_PART = (_PREPARING, _OF_A_FILE, _IN_WORDS)  # forms that cover only part of a line; the rest may show progress
-SIGNS = _COUNTING
+REGEXES = _COUNTING
 _MAX_LENGTH = 2000  # characters that are read
 # "warm_step": 30000 in a configuration; {'seed': 0, 'first_step': 8}, settings printed by a script; Warmup steps:
 # 30000; warmup iters: 5 iters: 20 at the start of a benchmark; total number of steps 64, a count and not a current
@@ -92,23 +92,23 @@ _A_SETTING = lazy_regex(
 )
 
 
-def counting(text: str) -> Shown:
-    """Returns the signs that a piece of a log matches, of those that `counts` uses."""
-    return frozenset(sign for sign in _COUNTING if sign.shows(text))
+def counting(text: str) -> MatchedRegexes:
+    """Returns the regexes that a piece of a log matches, of those that `counts` uses."""
+    return frozenset(regex for regex in _COUNTING if regex.matches(text))
 
 
-def counts(shown: Shown) -> tuple[bool, bool]:
-    """Returns whether texts that match these signs may show that the training loop continues, and whether all of them
+def counts(matched: MatchedRegexes) -> tuple[bool, bool]:
+    """Returns whether texts that match these regexes may show that the training loop continues, and whether all of them
     do."""
-    can = PROGRESS in shown and _SCHEDULER not in shown and _SUMMARY not in shown
-    return can, can and shown.isdisjoint(_IN_PART)
+    can = PROGRESS in matched and _SCHEDULER not in matched and _SUMMARY not in matched
+    return can, can and matched.isdisjoint(_IN_PART)
 
 
 def progressed(text: str) -> bool:
     """Returns whether a text that may show progress of the training loop does show it."""
-    for sign in _IN_PART:
-        text = sign.regex.sub(" ", text)
-    return bool(PROGRESS.regex.search(text))
+    for regex in _IN_PART:
+        text = regex.compiled.sub(" ", text)
+    return bool(PROGRESS.compiled.search(text))
 
 
 def writer(text: str) -> int | None:
@@ -133,8 +133,8 @@ def step(text: str) -> int | None:
     small = text.lower()
     if ("val" in small or "test" in small) and _EVALUATED.search(small):
         return None
-    for sign in _STEPS:
-        numbers = sign.findall(small)
+    for regex in _STEPS:
+        numbers = regex.findall(small)
         if numbers:
             return int(numbers[-1].replace(",", ""))
     barred = BAR in text or "% " in text
@@ -167,12 +167,12 @@ def moves(texts: Iterable[str]) -> bool:
     redrawn at the same step shows only one."""
     first = None
     for text in texts:
-        told = step(text)
-        bars = _BAR_COUNT.findall(text) if told is None else ()
-        shown = (told if told is not None else bars[-1] if bars else text, _EPOCH.findall(text)[-1:], _full(text))
-        if first is not None and shown != first:
+        number = step(text)
+        bars = _BAR_COUNT.findall(text) if number is None else ()
+        matched = (number if number is not None else bars[-1] if bars else text, _EPOCH.findall(text)[-1:], _full(text))
+        if first is not None and matched != first:
             return True
-        first = shown
+        first = matched
     return False
 
 

@@ -36,12 +36,12 @@ class Span:
         else:
             for time in times:
                 of_zone.setdefault(_zone(time), []).append(time)
-        for zone, told in of_zone.items():
-            first, last = min(told), max(told)
+        for zone, zone_times in of_zone.items():
+            first, last = min(zone_times), max(zone_times)
             known = self._by_zone.get(zone)
             if known is None:
                 known = self._by_zone[zone] = _Times(first, last)
-            known.count += len(told)
+            known.count += len(zone_times)
             known.first, known.last = min(known.first, first), max(known.last, last)
 
     def dated(self, time: str | None) -> str | None:

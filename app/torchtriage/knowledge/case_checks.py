@@ -121,8 +121,8 @@ def _of_example(entry: Entry, number: int, verdict: Verdict) -> Iterator[Problem
     yield from _expected(entry, number, (own, answer.says), (own_chinese, chinese.says))
     for place, step in enumerate(case.steps):
         shown = filled(step.do.en, answer.values)
-        told = next((one for one in answer.steps if one.do == shown), None)
-        if told is not None and step.run and told.run is None and slots(step.run) <= answer.values.keys():
+        written = next((one for one in answer.steps if one.do == shown), None)
+        if written is not None and step.run and written.run is None and slots(step.run) <= answer.values.keys():
             where: Place = ("cases", number, "do", place, "run")
             text = "the command is not shown for its example, because a value in it is not a plain word"
             yield Problem(entry, where, f"case {case.id}: {text}")
@@ -171,8 +171,8 @@ def _shown_together(case: Case) -> int:
     and the other needs it to be unknown, are never shown together."""
     asked = [[one for one in step.when if one.fact not in TEXTS] for step in case.steps]
     facts = sorted({one.fact for conditions in asked for one in conditions if one.regex is None})
-    told = (dict(zip(facts, known, strict=True)) for known in product((True, False), repeat=len(facts)))
-    return max(sum(all(_may_hold(one, known) for one in conditions) for conditions in asked) for known in told)
+    combinations = (dict(zip(facts, known, strict=True)) for known in product((True, False), repeat=len(facts)))
+    return max(sum(all(_may_hold(one, known) for one in conditions) for conditions in asked) for known in combinations)
 
 
 def _may_hold(condition: Condition, known: Mapping[str, bool]) -> bool:

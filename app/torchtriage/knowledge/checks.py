@@ -75,11 +75,11 @@ def check(
     """
     entries = [entry for entry in (*knowledge.forms, *knowledge.entries.values()) if not only or entry.id in only]
     found, proof = _found(knowledge, entries, cache)
-    told = sorted({_told(problem, folders) for problem in found}, key=_sorted_by)
+    texts = sorted({_told(problem, folders) for problem in found}, key=_sorted_by)
     signs = [(entry, place) for entry in entries for place, _ in _signs(entry)]
     return Report(
-        problems=[text for text, lesser in told if not lesser],
-        warnings=[text for text, lesser in told if lesser],
+        problems=[text for text, lesser in texts if not lesser],
+        warnings=[text for text, lesser in texts if lesser],
         entries=sum(entry.area != FORMS for entry in entries),
         cases=sum(len(entry.cases) for entry in entries if entry.area != FORMS),
         forms=sum(len(entry.cases) for entry in entries if entry.area == FORMS),
@@ -137,8 +137,8 @@ def _own_signs_in_near_misses(added: Entry) -> Iterator[Problem]:
 
 def told_of(problems: Iterable[Problem], folders: Sequence[Path]) -> list[str]:
     """Returns the problems that are not just warnings, as sentences that begin with file:line."""
-    told = sorted({_told(problem, folders) for problem in problems}, key=_sorted_by)
-    return [text for text, lesser in told if not lesser]
+    texts = sorted({_told(problem, folders) for problem in problems}, key=_sorted_by)
+    return [text for text, lesser in texts if not lesser]
 
 
 def _found(knowledge: KnowledgeBase, entries: Sequence[Entry], cache: Path | None) -> tuple[list[Problem], _Proof]:
@@ -148,8 +148,8 @@ def _found(knowledge: KnowledgeBase, entries: Sequence[Entry], cache: Path | Non
     found += [*refused, *(problem for entry in entries for problem in of_cases(entry, facts)), *_claimed_twice(entries)]
     if refused:  # the engine cannot be built
         return found, _Proof()
-    told, proof = _proved(knowledge, entries, cache)
-    return [*found, *told], proof
+    problems, proof = _proved(knowledge, entries, cache)
+    return [*found, *problems], proof
 
 
 def _proved(
@@ -457,6 +457,6 @@ def _file(entry: Entry, folders: Sequence[Path]) -> Path | None:
     return next((folder / entry.file for folder in reversed(folders) if (folder / entry.file).is_file()), None)
 
 
-def _sorted_by(told: tuple[str, bool]) -> tuple[str, int, str]:
-    file, line, text = told[0].split(":", 2)
+def _sorted_by(problem: tuple[str, bool]) -> tuple[str, int, str]:
+    file, line, text = problem[0].split(":", 2)
     return file, int(line), text

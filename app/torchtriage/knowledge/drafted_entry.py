@@ -117,8 +117,12 @@ def check_draft(
     try:
         entry = entry_of(draft)
     except ValidationError as error:
-        told = (FieldProblem(_field(draft, found["loc"]), found["msg"]) for found in error.errors(include_url=False))
-        return DraftCheck((*problems, *(problem for problem in told if problem.field not in _fields(problems))))
+        field_problems = (
+            FieldProblem(_field(draft, found["loc"]), found["msg"]) for found in error.errors(include_url=False)
+        )
+        return DraftCheck(
+            (*problems, *(problem for problem in field_problems if problem.field not in _fields(problems)))
+        )
     together = with_entry(knowledge, entry)
     prove = partial(problems_of_added, whole=whole) if entry.addition else problems_of
     found, spoken = prove(together, entry, cache)
@@ -131,9 +135,11 @@ def check_draft(
     return replace(checked, problems=tuple(problems), known=tuple(sorted(known)))
 
 
-def _at_fields(draft: Draft, found: Iterable[Problem], told: set[str], silent: bool) -> Iterator[FieldProblem]:
-    """Yields the problems at the fields of the form, except fields in `told`, which already have one. If `silent` is
-    true, the case was not selected for its example because of a slot, and that problem is reworded."""
+def _at_fields(
+    draft: Draft, found: Iterable[Problem], reported_fields: set[str], silent: bool
+) -> Iterator[FieldProblem]:
+    """Yields the problems at the fields of the form, except fields in `reported_fields`, which already have one. If
+    `silent` is true, the case was not selected for its example because of a slot, and that problem is reworded."""
     for problem in found:
         field = _field(draft, problem.place)
         if "expect" in problem.place or (silent and field == "example"):
@@ -142,9 +148,9 @@ def _at_fields(draft: Draft, found: Iterable[Problem], told: set[str], silent: b
             continue  # the missing Chinese text, which is already reported
         if problem.lesser and field == "near_miss":
             yield FieldProblem(field, "no near miss yet", True)
-        elif field not in told or LEFT not in problem.text:
+        elif field not in reported_fields or LEFT not in problem.text:
             yield FieldProblem(field, problem.text.removeprefix(f"case {_case(draft)}: "), problem.lesser)
-        told = {*told, field}
+        reported_fields = {*reported_fields, field}
 
 
 def _sign_is_shown(draft: Draft) -> bool:

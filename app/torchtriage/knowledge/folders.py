@@ -30,8 +30,8 @@ def files(folders: Iterable[Path], problems: list[str], without: Collection[Path
 def pack_of(folder: Path) -> str:
     """Returns name and version of the pack in a folder, such as `ours 1.2.0`. Empty if the folder is not a pack."""
     try:
-        told = json.loads((folder / MANIFEST).read_bytes())
-        return f"{told['name']} {told['version']}"
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        return f"{manifest['name']} {manifest['version']}"
     except (OSError, ValueError, TypeError, LookupError):
         return ""
 

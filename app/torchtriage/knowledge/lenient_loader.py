@@ -18,27 +18,27 @@ Load = Callable[[Sequence[Path], Path, frozenset[Path]], KnowledgeBase]
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """The knowledge that loaded: that of `folders` except the files in `without`. `told` has one sentence for each
+    """The knowledge that loaded: that of `folders` except the files in `without`. `problems` has one sentence for each
     skipped file."""
 
     folders: list[Path]
     without: frozenset[Path]
     knowledge: KnowledgeBase
-    told: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def load_sound(order: Order, added: Sequence[Path], load: Load = cache.load) -> Sound:
     """Loads the knowledge base of the folders `order(added)`, which are the operator's own and the `added` ones. Skips
     added files that do not load. Raises KnowledgeError if the operator's own folders do not load."""
-    folders, without, told = order(added), frozenset[Path](), dict[Path, str]()
+    folders, without, problems = order(added), frozenset[Path](), dict[Path, str]()
     while True:
         try:
-            return Sound(folders, without, load(folders, cache.cache_folder(), without), tuple(told.values()))
+            return Sound(folders, without, load(folders, cache.cache_folder(), without), tuple(problems.values()))
         except KnowledgeError as error:
             wrong = {path: said for said in reversed(error.problems) if (path := _named(said, added, without))}
             if not wrong:
                 raise
-        told |= {path: f"{_whose(path)}: skipped, because it does not load: {said}" for path, said in wrong.items()}
+        problems |= {path: f"{_whose(path)}: skipped, because it does not load: {said}" for path, said in wrong.items()}
         without |= wrong.keys()
 
 

@@ -95,8 +95,8 @@ def _add(additions: Iterable[Entry], entries: dict[str, Entry]) -> Iterator[str]
         entry = entries.get(added.id)
         taken = {case.id for case in entry.cases} & {case.id for case in added.cases} if entry else set()
         if entry is None or taken:
-            told = f"it already has a case {min(taken)}" if taken else "there is no such entry"
-            yield f"{added.file}:1: adds_to: {added.id}: {told}"
+            reason = f"it already has a case {min(taken)}" if taken else "there is no such entry"
+            yield f"{added.file}:1: adds_to: {added.id}: {reason}"
         else:
             entries[added.id] = with_cases(entry, added)
 

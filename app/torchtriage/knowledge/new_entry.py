@@ -222,10 +222,10 @@ def _listed(values: Mapping[str, str]) -> list[str]:
     """Returns comment lines that list slots with their values, several per line."""
     lines = [""]
     for name, value in values.items():
-        told = "".join(char for char in short(value)[:_MAX_FACT_LENGTH] if char.isprintable())
-        if len(lines[-1]) + len(told) > _MAX_COMMENT_LENGTH:
+        printable = "".join(char for char in short(value)[:_MAX_FACT_LENGTH] if char.isprintable())
+        if len(lines[-1]) + len(printable) > _MAX_COMMENT_LENGTH:
             lines.append("")
-        lines[-1] += f"  {{{name}}} = {told}"
+        lines[-1] += f"  {{{name}}} = {printable}"
     return [f"    #{line}" for line in lines]
 
 

@@ -193,8 +193,8 @@ def _pack(files: Mapping[str, bytes], source: str) -> Pack:
     if MANIFEST not in files:
         raise BadInput(f"{source}: not a pack: it has no {MANIFEST}; `torchtriage kb pack build` writes one")
     try:
-        told = json.loads(files[MANIFEST])
-        name, version, digest = (str(told[key]) for key in ("name", "version", "digest"))
+        manifest = json.loads(files[MANIFEST])
+        name, version, digest = (str(manifest[key]) for key in ("name", "version", "digest"))
     except (ValueError, TypeError, LookupError, RecursionError):
         raise BadInput(f"{source}: {MANIFEST} needs name, version and digest") from None
     try:
@@ -222,8 +222,8 @@ def _described(files: Mapping[str, bytes], name: str, version: str) -> Pack:
 
 
 def _manifest(pack: Pack) -> bytes:
-    told = {key: value for key, value in asdict(pack).items() if key not in ("entries", "cases")}
-    return json.dumps(told, indent=2).encode() + b"\n"
+    fields = {key: value for key, value in asdict(pack).items() if key not in ("entries", "cases")}
+    return json.dumps(fields, indent=2).encode() + b"\n"
 
 
 def _files_of_folder(source: Path) -> dict[str, bytes]:

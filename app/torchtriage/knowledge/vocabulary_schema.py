@@ -110,8 +110,8 @@ class VocabularyForm(_Form):
         for pattern in self.patterns if self.facts else ():
             if len(pattern.groups) != re.compile(pattern.regex).groups:
                 raise ValueError(f"each group of {pattern.regex!r} needs a name")
-            told = [*(name for name in pattern.groups if not name.endswith("_unit")), *pattern.tells]
-            if unknown := [name for name in told if name not in self.facts]:
+            names = [*(name for name in pattern.groups if not name.endswith("_unit")), *pattern.tells]
+            if unknown := [name for name in names if name not in self.facts]:
                 raise ValueError(f"`facts` does not say what {unknown[0]!r} of {pattern.regex!r} means")
         return self
 

@@ -144,7 +144,7 @@ class Inventory:
             except FileNotFoundError:
                 self._read[name] = None
             except (OSError, ZstdError, ValueError) as error:
-                _LOG.warning("%s cannot be read, so %s's messages are not told: %s", path, name, error)
+                _LOG.warning("%s cannot be read, so %s's messages are not used: %s", path, name, error)
                 self._read[name] = None
         return self._read[name]
 

@@ -10,9 +10,9 @@ import re2
 from torchtriage.domain.entry import Entry, Kind, Sign
 from torchtriage.domain.event import Event, EventSource, Raised, Where
 from torchtriage.evidence.collective_vocabulary import CollectiveWords
-from torchtriage.facts.document_signs import DocumentSigns
-from torchtriage.facts.ending_signs import EndingSigns
-from torchtriage.facts.line_facts import LineSigns
+from torchtriage.facts.document_regexes import DocumentRegexes
+from torchtriage.facts.ending_regexes import EndingRegexes
+from torchtriage.facts.line_facts import LineRegexes
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.area_detection import AreaMarks, OwnJobs
 from torchtriage.matching.misspelled_exceptions import ExceptionNames
@@ -87,8 +87,8 @@ class Matcher:
         self.collective_words = CollectiveWords(vocabulary)
         self._lines: dict[str, bool] = {}
         self._clean_up = lazy_regex(vocabulary.regex("clean-up-functions"))
-        self.launchers = patterns.prefilter.signs.launchers
-        self.ending_signs, self.document_signs = EndingSigns(vocabulary), DocumentSigns(vocabulary)
+        self.launchers = patterns.prefilter.regexes.launchers
+        self.ending_regexes, self.document_regexes = EndingRegexes(vocabulary), DocumentRegexes(vocabulary)
 
     def patterns_of(self, event: Event) -> EventPatterns:
         """Returns the event with all patterns that match its texts."""
@@ -123,9 +123,9 @@ class Matcher:
         return self._patterns.prefilter.apart(shown)
 
     @property
-    def line_signs(self) -> LineSigns:
+    def line_regexes(self) -> LineRegexes:
         """The signs of facts that are searched in lines."""
-        return self._patterns.prefilter.signs
+        return self._patterns.prefilter.regexes
 
     def shows_sign(self, text: str, pointed: Iterable[int]) -> bool:
         """Returns whether a line matches any of the signs that the prefilter proposes. Results are cached, because

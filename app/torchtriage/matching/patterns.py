@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 import re2
 
 from torchtriage.domain.entry import Entry, KnowledgeBase, Sign
-from torchtriage.facts.line_facts import LineSigns
+from torchtriage.facts.line_facts import LineRegexes
 from torchtriage.facts.line_forms import LineForms
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching import required_literals as literals
@@ -88,7 +88,7 @@ class Patterns:
     def __init__(self, knowledge: KnowledgeBase, cache: Path | None = None, extractors: Kinds = EXTRACTORS) -> None:
         self._digest, self._cache = knowledge.digest, cache
         self.vocabulary, self.extractors = knowledge.vocabulary, extractors
-        self.prefilter = Prefilter(self._pointed, LineSigns(knowledge.vocabulary), cache, extractors)
+        self.prefilter = Prefilter(self._pointed, LineRegexes(knowledge.vocabulary), cache, extractors)
         self.line_forms = LineForms(knowledge.vocabulary, cache)
         self.all = parsed(knowledge)
         # Extractors find exceptions, so signs that are searched only there are not in the raw scan.
@@ -96,7 +96,7 @@ class Patterns:
         wide = [*WIDE_ANCHORS, *(anchor for kind in extractors for anchor in kind.wide_anchors)]
         kept = (item.loose for item in self.vocabulary.patterns(_KEPT))
         narrow = [*kept, *HEADINGS, *(anchor for kind in extractors for anchor in kind.anchors)]
-        latest = [pointer for fact in self.prefilter.signs.line_facts if fact.passing for pointer in fact.pointers]
+        latest = [pointer for fact in self.prefilter.regexes.line_facts if fact.passing for pointer in fact.pointers]
         errors = [item.loose for item in self.vocabulary.patterns(_ERRORS)]
         anchors = [*wide, *narrow, *latest, *errors]
         self._anchors = len(anchors)

@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from torchtriage.facts.line_facts import MAX_LENGTH, LineSigns
+from torchtriage.facts.line_facts import MAX_LENGTH, LineRegexes
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.registry import EXTRACTORS, Kinds
 from torchtriage.reading.scan import Scanner
@@ -24,8 +24,8 @@ Scan = Callable[[bytes], Found]
 
 class Seen(NamedTuple):
     """What may apply to one line. `begins`: the extractors that may start here, as a bit mask in their order. `facts`:
-    the indexes of the environment's signs. `pointed`: the entries' patterns that may match. `sure`: whether the signs
-    surely match. `line_facts`: the line facts that may be read, as a bit mask in their order."""
+    the indexes of the environment's regexes. `pointed`: the entries' patterns that may match. `sure`: whether the
+    regexes surely match. `line_facts`: the line facts that may be read, as a bit mask in their order."""
 
     begins: int
     facts: tuple[int, ...]
@@ -36,30 +36,30 @@ class Seen(NamedTuple):
 
 NOTHING = Seen(0, (), ())
 _NONE: frozenset[int] = frozenset()
-# lines in the first batch in which signs that nearly every line matches are searched; later batches double
+# lines in the first batch in which regexes that nearly every line matches are searched; later batches double
 _BATCH_SIZE = 16
 
 
 class Prefilter:
-    """`pointed` scans bytes for the entries' patterns for lines. `signs` are the signs of facts. Compiled patterns are
-    stored in the folder `cache`."""
+    """`pointed` scans bytes for the entries' patterns for lines. `regexes` are the regexes of facts. Compiled patterns
+    are stored in the folder `cache`."""
 
     def __init__(
-        self, pointed: Scan, signs: LineSigns, cache: Path | None = None, extractors: Kinds = EXTRACTORS
+        self, pointed: Scan, regexes: LineRegexes, cache: Path | None = None, extractors: Kinds = EXTRACTORS
     ) -> None:
         words = [(re.escape(word), 1 << bit) for bit, kind in enumerate(extractors) for word in kind.words]
-        pointers = [(pointer, 1 << bit) for bit, fact in enumerate(signs.line_facts) for pointer in fact.pointers]
-        every = (*(sign.pointer for sign in signs.all), *(pattern for pattern, _ in (*words, *pointers)))
-        self._alike, self._apart, self._common = _scans(every, tuple(signs.enough), cache)
+        pointers = [(pointer, 1 << bit) for bit, fact in enumerate(regexes.line_facts) for pointer in fact.pointers]
+        every = (*(regex.pointer for regex in regexes.all), *(pattern for pattern, _ in (*words, *pointers)))
+        self._alike, self._apart, self._common = _scans(every, tuple(regexes.enough), cache)
         self._pointed = pointed
-        self.signs = signs
-        # the bits of the patterns that come after the signs; the same for the next list
+        self.regexes = regexes
+        # the bits of the patterns that come after the regexes; the same for the next list
         self._begins = [bit for _, bit in words]
         self._tells = [0] * len(words) + [bit for _, bit in pointers]
         self._seen = lru_cache(maxsize=4096)(self._made_of)
 
     def hints(self, texts: Iterable[str], settled: frozenset[int] = _NONE) -> dict[str, Seen]:
-        """Returns what may apply to each text; texts without hints are left out. `settled` has the indexes of signs
+        """Returns what may apply to each text; texts without hints are left out. `settled` has the indexes of regexes
         that need not be found again. Signs that nearly every line matches are reported only for the first lines."""
         lines = list(dict.fromkeys(texts))
         data = "\n".join(["", *lines]).encode("utf-8", "replace")
@@ -68,17 +68,17 @@ class Prefilter:
         told_alike = {form: self._seen(facts) for form, facts in alike.items() if facts}
         pointed = _by_line(self._pointed(data), forms)
         facts = _by_line(self._apart(data), forms)
-        for number in self.signs.enough.keys() - settled:
-            for at in _first(self._common[number], whole, self.signs.enough[number]):
+        for number in self.regexes.enough.keys() - settled:
+            for at in _first(self._common[number], whole, self.regexes.enough[number]):
                 facts.setdefault(at, set()).add(number)
-        seen = {line: told for line, told in zip(lines, map(told_alike.get, forms), strict=True) if told is not None}
+        seen = {line: hint for line, hint in zip(lines, map(told_alike.get, forms), strict=True) if hint is not None}
         for at in {*facts, *pointed, *self._unsure(lines, forms, told_alike)}:
             line, form = lines[at], forms[at]
-            told = self._seen(alike.get(form, _NONE).union(facts.get(at, _NONE)))
-            if at in pointed or not told.sure or len(line) > MAX_LENGTH:
-                shown = self.signs.shown_by(line, told.facts)
-                told = Seen(told.begins, shown, tuple(sorted(pointed.get(at, _NONE))), line_facts=told.line_facts)
-            seen[line] = told
+            hint = self._seen(alike.get(form, _NONE).union(facts.get(at, _NONE)))
+            if at in pointed or not hint.sure or len(line) > MAX_LENGTH:
+                shown = self.regexes.matching_numbers(line, hint.facts)
+                hint = Seen(hint.begins, shown, tuple(sorted(pointed.get(at, _NONE))), line_facts=hint.line_facts)
+            seen[line] = hint
         return seen
 
     def apart(self, shown: Sequence[Seen]) -> list[int]:
@@ -87,28 +87,30 @@ class Prefilter:
         wanted = {
             at
             for at, one in kinds.items()
-            if one.begins or one.pointed or one.line_facts or not self.signs.form_of(one.facts).passes
+            if one.begins or one.pointed or one.line_facts or not self.regexes.form_of(one.facts).passes
         }
         return [place for place, at in enumerate(map(id, shown)) if at in wanted] if wanted else []
 
     def _made_of(self, found: frozenset[int]) -> Seen:
-        """Returns the hints for a line in which the scans found these signs and words. Cached, because most lines of a
-        log have the same ones."""
+        """Returns the hints for a line in which the scans found these regexes and words. Cached, because most lines of
+        a log have the same ones."""
         begins = line_facts = 0
-        first = len(self.signs.all)
+        first = len(self.regexes.all)
         for number in found:
             at = number - first
             begins |= self._begins[at] if 0 <= at < len(self._begins) else 0
             line_facts |= self._tells[at] if at >= 0 else 0
-        signs = tuple(sorted(number for number in found if number < first))
-        return Seen(begins, signs, (), self.signs.sure.issuperset(signs), line_facts) if found else NOTHING
+        regexes = tuple(sorted(number for number in found if number < first))
+        return Seen(begins, regexes, (), self.regexes.sure.issuperset(regexes), line_facts) if found else NOTHING
 
-    def _unsure(self, lines: list[str], forms: list[bytes], told: dict[bytes, Seen]) -> list[int]:
-        """Returns the indexes of the lines whose signs need RE2 to decide, and of lines that are too long to scan."""
-        unsure = {form for form, seen in told.items() if not seen.sure}
+    def _unsure(self, lines: list[str], forms: list[bytes], known: dict[bytes, Seen]) -> list[int]:
+        """Returns the indexes of the lines whose regexes need RE2 to decide, and of lines that are too long to scan."""
+        unsure = {form for form, seen in known.items() if not seen.sure}
         if not unsure and max(map(len, lines), default=0) <= MAX_LENGTH:
             return []
-        return [at for at, form in enumerate(forms) if form in unsure or (form in told and len(lines[at]) > MAX_LENGTH)]
+        return [
+            at for at, form in enumerate(forms) if form in unsure or (form in known and len(lines[at]) > MAX_LENGTH)
+        ]
 
     def _shown_alike(self, forms: list[bytes], settled: frozenset[int]) -> dict[bytes, frozenset[int]]:
         """Returns what each form of lines matches whatever its digits are. Forms that match nothing are left out."""
@@ -163,7 +165,7 @@ def _scans(patterns: tuple[str, ...], often: tuple[int, ...], cache: Path | None
 
 def _scan(patterns: dict[int, str], cache: Path | None) -> Scan:
     """Returns a scan for the patterns that reports their numbers."""
-    numbers, told = list(patterns), list(patterns.values())
-    key = "\0".join(["facts", *told]).encode()
-    scanner = Scanner(lambda: [pattern.encode() for pattern in told], cache, key)
+    numbers, regexes = list(patterns), list(patterns.values())
+    key = "\0".join(["facts", *regexes]).encode()
+    scanner = Scanner(lambda: [pattern.encode() for pattern in regexes], cache, key)
     return lambda data: [(numbers[index], end) for index, end in scanner.ends(data)[0]]

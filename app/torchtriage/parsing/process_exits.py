@@ -153,9 +153,9 @@ class ProcessExits(Extractor):
         if thrown := _LIBCXX.search(text):
             told_of = f"terminate called: {thrown[1]}: {thrown[2] or ''}"
             self._finished.append(Event.at(line, told_of, EventSource.PROCESS_EXIT))
-        if not (told := _BY_SIGNAL.search(text)):
+        if not (found := _BY_SIGNAL.search(text)):
             return
-        number, name = told[1] or told[4] or told[5] or told[6], told[2] or told[3]
+        number, name = found[1] or found[4] or found[5] or found[6], found[2] or found[3]
         if number:
             self._status(line, int(number))
         elif name not in ("SIGTERM", "SIGINT"):
@@ -194,7 +194,7 @@ class ProcessExits(Extractor):
         name = f" {_NAMES[-code]}" if -code in _NAMES else ""
         self._exited(line, f"{code}{name}", code, rank)
 
-    def _exited(self, line: Line, told: str, code: int, rank: int | None) -> None:
-        text = f"exitcode {told}" + (f" rank {rank}" if rank is not None else "")
+    def _exited(self, line: Line, status: str, code: int, rank: int | None) -> None:
+        text = f"exitcode {status}" + (f" rank {rank}" if rank is not None else "")
         event = Event.at(line, text, EventSource.PROCESS_EXIT, Where.EXIT)
         self._finished.append(replace(event, rank=rank if line.rank is None else line.rank, exit_code=code))

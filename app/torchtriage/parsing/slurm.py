@@ -73,8 +73,8 @@ class Slurm(Extractor):
         text = _BAR.sub("", line.text)
         if not any(map(text.__contains__, self.words)):
             return NOTHING
-        if "fatal: " in text and (told := _DAEMON.search(line.raw[:400])):
-            return Taken((Event.at(line, f"slurm daemon: {told[1]}", EventSource.SLURM),), True)
+        if "fatal: " in text and (message := _DAEMON.search(line.raw[:400])):
+            return Taken((Event.at(line, f"slurm daemon: {message[1]}", EventSource.SLURM),), True)
         stepd = _STEPD.search(text[:120])
         if stepd is None or _NOISE.search(text):
             return NOTHING
@@ -118,8 +118,8 @@ class Slurm(Extractor):
         """Gives a launch that failed in only one task the place of the task that exited."""
         if len(self._held) == 1:
             held = self._held[0]
-            told = _NOT_STARTED.search(held.text)
-            own = left.rank if told and not told[1].endswith(self._launch_commands) else None
+            launch = _NOT_STARTED.search(held.text)
+            own = left.rank if launch and not launch[1].endswith(self._launch_commands) else None
             self._held = [replace(held, host=held.host or left.host, rank=own if held.rank is None else held.rank)]
         self._finished += self.close()
 

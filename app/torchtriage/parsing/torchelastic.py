@@ -142,8 +142,8 @@ class TorchElastic(Extractor):
             report.fields |= {name: (value.strip(), line) for name, value in _FIELDS_IN_ONE.findall(text)}
         elif found := _FIELD.match(text):
             report.fields[found[1]] = (found[2].strip(), line)
-        elif "msg" in report.fields and (told := _MESSAGE.match(text)):
-            report.events.append(self._from_error_file(line, report.rank(), told[1], told[2]))
+        elif "msg" in report.fields and (message := _MESSAGE.match(text)):
+            report.events.append(self._from_error_file(line, report.rank(), message[1], message[2]))
         elif "traceback" in report.fields and text.startswith("  "):
             return False  # The report contains the worker's own traceback; the traceback extractor reads it.
         elif _RULE.match(text) or not _FILLING.match(text):

@@ -185,7 +185,7 @@ class HitSelection:
 def _newest(block: bytes, found: list[tuple[int, int]]) -> list[Newest]:
     """Returns, from lines with these matches (sorted by their ends), the last ones of each rank and the last one of
     each PART, in order."""
-    told: list[Newest] = []
+    newest: list[Newest] = []
     often: Counter[Who] = Counter()
     parts: set[tuple[int, int]] = set()
     start, looked = len(block) + 1, 0
@@ -197,25 +197,25 @@ def _newest(block: bytes, found: list[tuple[int, int]]) -> list[Newest]:
         who = rank_spelled(block[start : min(end, start + _COMPARED)]), index
         spread = (place // PART, index) not in parts
         if spread or often[who] < most_of(who, len(often)):
-            told.append(Newest(start, end, who, spread))
+            newest.append(Newest(start, end, who, spread))
         often[who] += 1
         parts.add((place // PART, index))
         looked += 1
         if looked == MAX_NEWEST:
             break
-    return told[::-1]
+    return newest[::-1]
 
 
 def _whole_lines(block: bytes, places: list[int]) -> list[tuple[int, int]]:
     """Returns start and line feed of each line with a match that ends at one of `places`, which are sorted."""
-    told: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     end = -1
     for place in places:
         if place > end:
             end = block.find(b"\n", place - 1)
             end = len(block) if end < 0 else end
-            told.append((block.rfind(b"\n", 0, place - 1) + 1, end))
-    return told
+            spans.append((block.rfind(b"\n", 0, place - 1) + 1, end))
+    return spans
 
 
 def rank_spelled(line: bytes) -> bytes | None:

@@ -308,10 +308,12 @@ def _lines(message: str, traceback: str, fields: dict[str, str | int | float]) -
 def _measured(fields: dict[str, str | int | float], message: str) -> list[str]:
     """Returns the fields with the progress of training, such as `step=3`. Empty if the message itself names one of
     them."""
-    told = [(name, value) for name, value in fields.items() if _MEASURED.fullmatch(name) and not isinstance(value, str)]
-    if any(f"{name}={value}" in message or f'"{name}"' in message for name, value in told):
+    numbers = [
+        (name, value) for name, value in fields.items() if _MEASURED.fullmatch(name) and not isinstance(value, str)
+    ]
+    if any(f"{name}={value}" in message or f'"{name}"' in message for name, value in numbers):
         return []
-    return [f"{name}={value}" for name, value in told[:_MAX_MEASURED]]
+    return [f"{name}={value}" for name, value in numbers[:_MAX_MEASURED]]
 
 
 def _time(value: str | int | float | None) -> str | None:

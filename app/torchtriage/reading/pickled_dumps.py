@@ -103,9 +103,9 @@ def _lines(dump: Any) -> Iterator[bytes]:
     if not isinstance(dump, dict) or not isinstance(dump.get("entries", []), list):
         raise NotRead("not a flight-recorder dump")
     left = [_MAX_VALUES]
-    told = {key: value for key, value in dump.items() if key != "entries" and isinstance(key, str)}
-    head = _json(_copied(told, left))
-    yield head[:-1] + (b", " if told else b"") + b'"entries": [\n'
+    header = {key: value for key, value in dump.items() if key != "entries" and isinstance(key, str)}
+    head = _json(_copied(header, left))
+    yield head[:-1] + (b", " if header else b"") + b'"entries": [\n'
     separator = b""
     entries = [entry for entry in dump.get("entries", ()) if isinstance(entry, dict)]
     for at, entry in enumerate(entries):

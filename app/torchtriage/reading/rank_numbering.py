@@ -109,8 +109,8 @@ class Ranks:
                 elif name == "global_ranks" and (node := self._nodes.get(line.host or line.stream)):
                     self.per_node = int(first) // node
         elif self.per_node is None and ("per_node" in text or "ocal_world" in text.lower() or "local_procs" in text):
-            told = _PER_NODE.search(text)
-            self.per_node = int(told[1]) or None if told else None
+            found = _PER_NODE.search(text)
+            self.per_node = int(found[1]) or None if found else None
 
     def _node(self, line: Line) -> int | None:
         if line.node is not None:

@@ -36,14 +36,14 @@ class NewestLines:
     def add(self, number: int, piece: bytes, who: Who, spread: bool) -> None:
         """Adds a line with the lines shortly before it. `spread` is true if it is the last one of its part of the
         file."""
-        told = number, piece
+        numbered = number, piece
         if spread:
-            self._spread.append(told)
+            self._spread.append(numbered)
         known = self._of_ranks.get(who)
         if known is None and len(self._of_ranks) < MAX_RANKS:
             known = self._of_ranks[who] = deque(maxlen=most_of(who, len(self._of_ranks)))
         if known is not None:
-            known.append(told)
+            known.append(numbered)
 
     def __iter__(self) -> Iterator[Piece]:
         """Yields the kept lines, each with the lines shortly before it."""
@@ -72,21 +72,21 @@ class CountedLines:
     _kinds: dict[bytes, Kind] = field(default_factory=dict)
     _samples: int = 0
 
-    def add(self, told: Piece, line: bytes, rank: bytes | None) -> None:
-        """Adds a line. `told` is the line, alone or with the lines shortly before it. `rank` is as printed in the
+    def add(self, piece: Piece, line: bytes, rank: bytes | None) -> None:
+        """Adds a line. `piece` is the line, alone or with the lines shortly before it. `rank` is as printed in the
         line."""
         key = line[:_COMPARED].translate(None, _DIGITS)
         kind = self._kinds.pop(key, None)
         if kind is None:
-            kind = Kind(told, told)
+            kind = Kind(piece, piece)
             if len(self._kinds) >= MAX_KINDS:
                 del self._kinds[next(iter(self._kinds))]
         else:
-            kind.last, kind.count = told, kind.count + 1
+            kind.last, kind.count = piece, kind.count + 1
         self._kinds[key] = kind  # moves it to the end, as the newest
         if rank not in kind.of_ranks and len(kind.of_ranks) < RANKS_OF_KIND and self._samples < MAX_SAMPLES:
             self._samples += 1
-            kind.of_ranks[rank] = told
+            kind.of_ranks[rank] = piece
 
     def __iter__(self) -> Iterator[Kind]:
         yield from self._kinds.values()

@@ -128,26 +128,26 @@ class Windows:
                 self.errors.append(above)
                 continue
             line = block[start : min(end, start + MAX_ERROR_LENGTH)]
-            told = above, line
+            piece = above, line
             if not _CLOCK.search(line, 0, _STAMPED):
                 first = _back(block, start, BEFORE)
-                told = above - block.count(b"\n", first, start), block[first:start] + line
-            self._open_errors.append((self.size + start, told, line))
+                piece = above - block.count(b"\n", first, start), block[first:start] + line
+            self._open_errors.append((self.size + start, piece, line))
         self._settle_errors(self.size + len(block) - self._tail)
 
     def _settle_errors(self, tail: int) -> None:
         """Counts the error lines before byte `tail`, where the tail begins at the earliest."""
         while self._open_errors and self._open_errors[0][0] < tail:
-            _, told, line = self._open_errors.popleft()
-            self.passing_errors.add(told, line, rank_spelled(line))
+            _, piece, line = self._open_errors.popleft()
+            self.passing_errors.add(piece, line, rank_spelled(line))
 
     def _settle_last_errors(self) -> None:
         """Counts the error lines of the tail. Those before the last window are not kept."""
-        for _, told, line in self._open_errors:
-            if (number := last_line(told)) > self._kept:
+        for _, piece, line in self._open_errors:
+            if (number := last_line(piece)) > self._kept:
                 self.errors.append(number)
             else:
-                self.passing_errors.add(told, line, rank_spelled(line))
+                self.passing_errors.add(piece, line, rank_spelled(line))
 
     def _spans(self, block: bytes, owed: int, head: bool) -> tuple[list[tuple[int, int]], int]:
         """Returns the byte spans of `block` to keep, each of whole lines and in order, and how many lines the last one

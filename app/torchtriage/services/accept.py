@@ -106,8 +106,8 @@ def _clean(job: Job) -> Job:
     labels = {}
     for name, value in job.labels.items():
         shown = redact(f"{name}={value}")  # a label's name can show that its value is a secret
-        told = shown.removeprefix(f"{name}=") if shown.startswith(f"{name}=") else redact(value)
-        labels[redact(name)] = told
+        clean = shown.removeprefix(f"{name}=") if shown.startswith(f"{name}=") else redact(value)
+        labels[redact(name)] = clean
     return replace(job, labels=labels, **given)
 
 

@@ -29,14 +29,14 @@ def put_notices(session: Session, service: Service, incident_id: str) -> None:
         return
     incident = incidents.read(session, incident_id)
     # An alert about a run on several nodes that was not sent yet is decided again, from the reports of all nodes.
-    untold = bool(incident.job.nodes) and outbox.withdraw(session, incident_id, NoticeKind.NEW)
+    withdrawn = bool(incident.job.nodes) and outbox.withdraw(session, incident_id, NoticeKind.NEW)
     if incident.group is None:
         return
     group = groups.read(session, incident.group.id)
     _put_record(session, service, incident, group)
     if _is_wanted(service, group, now):
         over = _passed(session, service, group)
-        kind = _kind(incident, group, over, untold)
+        kind = _kind(incident, group, over, withdrawn)
         if kind is not None:
             _put(session, service, incident, group, kind, over)
             if kind is NoticeKind.REGRESSED:
@@ -81,10 +81,10 @@ def _passed(session: Session, service: Service, group: Group) -> dict[str, float
     return {kind: value for kind, value in passed.items() if value is not None}
 
 
-def _kind(incident: Incident, group: Group, over: dict[str, float], untold: bool) -> NoticeKind | None:
-    """Returns the strongest reason to alert people, or None if this is one more incident of a known failure. `untold`:
-    an alert about the incident's previous group was withdrawn before it was sent."""
-    if group.count == 1 and group.first_seen == incident.received_at and (untold or not group.came_from):
+def _kind(incident: Incident, group: Group, over: dict[str, float], withdrawn: bool) -> NoticeKind | None:
+    """Returns the strongest reason to alert people, or None if this is one more incident of a known failure.
+    `withdrawn`: an alert about the incident's previous group was withdrawn before it was sent."""
+    if group.count == 1 and group.first_seen == incident.received_at and (withdrawn or not group.came_from):
         return NoticeKind.NEW
     if group.regressed_at == incident.received_at:
         return NoticeKind.REGRESSED

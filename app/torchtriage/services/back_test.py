@@ -30,7 +30,7 @@ from torchtriage.services.service import Service
 from torchtriage.services.triage_incident import order_of
 from torchtriage.storage import back_tests, retriage_reads
 from torchtriage.storage.database import StorageUnavailable
-from torchtriage.storage.retriage_job import Noted
+from torchtriage.storage.retriage_job import StoredProgress
 from torchtriage.storage.retriage_reads import TriagedIncident
 
 MAX_SHOWN = 100  # maximum incidents of each kind that are listed one by one
@@ -245,14 +245,14 @@ def _entry(service: Service, draft: Draft) -> Entry:
     return rough_entry_of(draft)
 
 
-def _noted(run: str, told: BackTest) -> Noted:
-    return Noted(run, told.stage, datetime.now(UTC), fields_form(told))
+def _noted(run: str, test: BackTest) -> StoredProgress:
+    return StoredProgress(run, test.stage, datetime.now(UTC), fields_form(test))
 
 
-def _told(noted: Noted | None) -> BackTest:
+def _told(noted: StoredProgress | None) -> BackTest:
     if noted is None:
         return BackTest()
-    told = from_json_form(BackTest, noted.told | {"stage": noted.stage})
-    if told.stage is BackTestStage.RUNNING and abs(datetime.now(UTC) - noted.seen_at) > _GONE:
-        return replace(told, stage=BackTestStage.BROKEN, problem="its process is gone")
-    return told
+    test = from_json_form(BackTest, noted.progress | {"stage": noted.stage})
+    if test.stage is BackTestStage.RUNNING and abs(datetime.now(UTC) - noted.seen_at) > _GONE:
+        return replace(test, stage=BackTestStage.BROKEN, problem="its process is gone")
+    return test

@@ -13,7 +13,7 @@ from torchtriage.decision.grade import grade
 from torchtriage.domain.decision import AttemptRecord, DecisionMode, DecisionRecord, Score
 from torchtriage.domain.incident import Incident, Job
 from torchtriage.errors import NotTriaged
-from torchtriage.facts.ending_signs import EndingSigns
+from torchtriage.facts.ending_regexes import EndingRegexes
 from torchtriage.services.service import Service
 from torchtriage.storage import decisions, incidents
 from torchtriage.storage.decisions import DecisionFilter
@@ -131,5 +131,5 @@ def _nodes(job: Job) -> set[str]:
 
 def _ended_badly(service: Service, job: Job) -> bool:
     """Returns whether the sender says that the job failed."""
-    states = EndingSigns(service.knowledge.vocabulary).failed_states
+    states = EndingRegexes(service.knowledge.vocabulary).failed_states
     return bool(job.exit_code) or (job.state or "").upper().replace("-", "_") in states

@@ -67,10 +67,10 @@ class _Failure:
     at: datetime
 
 
-def fill(service: Service, count: int, seed: int, now: datetime, told: Callable[[int], None]) -> None:
+def fill(service: Service, count: int, seed: int, now: datetime, on_progress: Callable[[int], None]) -> None:
     """Adds `count` incidents of the DAYS before `now`, and people's decisions about some groups.
 
-    Calls `told` with the number of incidents done so far. The same seed makes the same incidents. Raises
+    Calls `on_progress` with the number of incidents done so far. The same seed makes the same incidents. Raises
     StorageUnavailable.
     """
     chance = Random(seed)
@@ -79,7 +79,7 @@ def fill(service: Service, count: int, seed: int, now: datetime, told: Callable[
     with ThreadPoolExecutor(max(1, service.settings.workers)) as pool:
         for _ in pool.map(lambda failure: _hand_in(service, failure), failures):
             done += 1
-            told(done)
+            on_progress(done)
     _decide(service, chance, now)
 
 
@@ -176,13 +176,13 @@ def _failure(launch: Launch, owner: str, message: str | None, chance: Random, jo
         rank %= LOCAL
     log = log_of(launch, message, rank, chance)
     ended = launch.failed + timedelta(minutes=11)
-    told = {
+    values = {
         "started_at": _iso(launch.began),
         "ended_at": _iso(ended),
         "gpus": launch.world,
         "exit_code": int(message is not None),
     }
-    return _Failure(log, Job(**(job.to_json() | told)), ended)
+    return _Failure(log, Job(**(job.to_json() | values)), ended)
 
 
 def _decide(service: Service, chance: Random, now: datetime) -> None:
@@ -192,14 +192,14 @@ def _decide(service: Service, chance: Random, now: datetime) -> None:
         status = chance.choice((GroupStatus.RESOLVED, GroupStatus.IGNORED, GroupStatus.OPEN))
         change = GroupChange(status, chance.choice(_PEOPLE), chance.choice(_notes(service, group.entry)))
         groups.change_group(service, group.id, change, "demo")
-    told: list[tuple[str, Feedback]] = []
+    feedback: list[tuple[str, Feedback]] = []
     for incident in incidents.list_incidents(service, IncidentFilter(), 60).items[::2]:
         right = chance.random() < 0.9 and incident.verdict is not None and incident.verdict.outcome != "unexplained"
         note = chance.choice((*_notes(service, incident.entry), None)) if right and incident.entry else None
         at = incident.received_at + (now - incident.received_at) * chance.uniform(0.1, 0.9)
-        told.append((incident.id, Feedback("right" if right else "wrong", chance.choice(_PEOPLE), at, None, note)))
+        feedback.append((incident.id, Feedback("right" if right else "wrong", chance.choice(_PEOPLE), at, None, note)))
     # Sorted by time, as the audit log is.
-    for number, said in sorted(told, key=lambda one: one[1].at):
+    for number, said in sorted(feedback, key=lambda one: one[1].at):
         incidents.give_feedback(service, number, said)
 
 

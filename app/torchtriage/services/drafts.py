@@ -55,8 +55,8 @@ def propose(service: Service, incident_id: str, as_case: bool = False) -> Propos
     slots = {name: value for name, value in sign.groups.items() if name in sign.regex}
     known = {fact.name: fact.text for fact in found.verdict.facts if fact.text and "\n" not in fact.text}
     slots |= {name: value for name, value in known.items() if name not in slots}
-    told = {name: value[:_MAX_SLOT_LENGTH] for name, value in list(slots.items())[:_MAX_SLOTS]}
-    return Proposal(draft, found.id, told)
+    values = {name: value[:_MAX_SLOT_LENGTH] for name, value in list(slots.items())[:_MAX_SLOTS]}
+    return Proposal(draft, found.id, values)
 
 
 def check(service: Service, draft: Draft, whole: bool = False) -> DraftCheck:

@@ -20,12 +20,12 @@ def commands(hosts: Iterable[str], scheduler: str | None = None) -> dict[str, st
     if not names:
         return {}
     folded = shlex.quote(hostlist(names))  # the brackets mean something to the shell, too
-    told = {
+    by_scheduler = {
         "scontrol": f'scontrol update NodeName={folded} State=DRAIN Reason="hardware failures (torchtriage)"',
         "sbatch": f"--exclude={folded}",
         "kubectl": f"kubectl cordon {' '.join(names)}",
     }
-    return {name: told[name] for name in sorted(told, key=lambda name: name != first)}
+    return {name: by_scheduler[name] for name in sorted(by_scheduler, key=lambda name: name != first)}
 
 
 def hostlist(names: Iterable[str]) -> str:

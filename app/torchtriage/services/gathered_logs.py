@@ -103,15 +103,15 @@ def _report(service: Service, job: GatheredJob, provisional: bool, now: datetime
     known = (
         job.job.job_id or f"{job.job.job_name}@{job.since:%Y%m%dT%H%M%SZ}"
     )  # a later run with this name is another job
-    told = replace(job.job, job_id=known, labels=job.job.labels | {"source": _SOURCE}, provisional=provisional)
-    told = replace(told, started_at=iso(job.since), ended_at=iso(job.last_at))
+    details = replace(job.job, job_id=known, labels=job.job.labels | {"source": _SOURCE}, provisional=provisional)
+    details = replace(details, started_at=iso(job.since), ended_at=iso(job.last_at))
     with ExitStack() as stack:
         session = stack.enter_context(service.database.reading())
 
         def chunks(name: str) -> Iterator[bytes]:
             yield from gathered_logs.content(session, job.id, name, newest)
 
-        incident = accept(service, told, [Upload(name, chunks(name)) for name in names]).incident_id
+        incident = accept(service, details, [Upload(name, chunks(name)) for name in names]).incident_id
     if provisional:
         with service.database.transaction() as session:
             gathered_logs.note_report(session, job.id, now or datetime.now(UTC))

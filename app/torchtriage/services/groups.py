@@ -128,10 +128,10 @@ def change_group(service: Service, group_id: str, change: GroupChange, by: str) 
     with service.database.transaction() as session:
         before, after = groups.change(session, group_id, clean, now)
         group_id = after.id
-        told = [_decided(group) for group in (before, after)]
-        differing = [name for name in told[0] if told[0][name] != told[1][name]]
+        states = [_decided(group) for group in (before, after)]
+        differing = [name for name in states[0] if states[0][name] != states[1][name]]
         if differing:
-            was, now_is = ({name: one[name] for name in differing} for one in told)
+            was, now_is = ({name: one[name] for name in differing} for one in states)
             _write_down(session, by, "change", group_id, {"before": was, "after": now_is})
             put_change(session, service, before, after, f"change {now.isoformat()}")
         return after

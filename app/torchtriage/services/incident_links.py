@@ -33,9 +33,11 @@ class Link:
 def links_of(templates: LinkTemplates, incident: Incident, lang: Language) -> tuple[Link, ...]:
     """Returns the links of which all slots can be filled, then the run's pages in trackers."""
     facts = incident.verdict.facts if incident.verdict else ()
-    told = {fact.name: str(fact.value) for fact in reversed(facts)}
+    known_facts = {fact.name: str(fact.value) for fact in reversed(facts)}
     values = {
-        name: value for name, value in (told | _values(templates, incident)).items() if _HARMLESS.fullmatch(value)
+        name: value
+        for name, value in (known_facts | _values(templates, incident)).items()
+        if _HARMLESS.fullmatch(value)
     }
     found = [
         Link(_url(template, values), template.name_zh if lang == "zh" else template.name)
@@ -101,5 +103,5 @@ def _url(template: LinkTemplate, values: dict[str, str]) -> str:
     query = {"refId": "A", "datasource": source, "expr": fill(template.query, values)}
     times = {"from": values["from_ms"], "to": values["to_ms"]}
     panes = {"run": {"datasource": template.datasource, "queries": [query], "range": times}}
-    told = quote(json.dumps(panes, ensure_ascii=False, separators=(",", ":")), safe="")
-    return f"{template.grafana.rstrip('/')}/explore?schemaVersion=1&panes={told}&orgId=1"
+    encoded = quote(json.dumps(panes, ensure_ascii=False, separators=(",", ":")), safe="")
+    return f"{template.grafana.rstrip('/')}/explore?schemaVersion=1&panes={encoded}&orgId=1"

@@ -73,10 +73,10 @@ def give_feedback(service: Service, incident_id: str, said: Feedback) -> Inciden
     if said.entry is not None and said.entry not in service.knowledge.entries:
         raise NotFound("no such entry", entry=said.entry[:100])
     said = replace(said, note=cleaned(said.note))
-    told = {"verdict": said.verdict, "entry": said.entry, "note": said.note}
+    detail = {"verdict": said.verdict, "entry": said.entry, "note": said.note}
     with service.database.transaction() as session:
         feedback.add(session, incident_id, said)
-        audit_log.add(session, Change(said.at, said.by, "feedback", f"incident {incident_id}", {"after": told}))
+        audit_log.add(session, Change(said.at, said.by, "feedback", f"incident {incident_id}", {"after": detail}))
         return incidents.read(session, incident_id)
 
 
@@ -84,8 +84,8 @@ def take_feedback_back(service: Service, incident_id: str, by: str, at: datetime
     """Removes the feedback that `by` gave about an incident at that time. Raises NotFound."""
     with service.database.transaction() as session:
         said = feedback.remove(session, incident_id, by, at)
-        told = {"verdict": said.verdict, "entry": said.entry, "note": said.note}
-        change = Change(datetime.now(UTC), by, "undo feedback", f"incident {incident_id}", {"before": told})
+        detail = {"verdict": said.verdict, "entry": said.entry, "note": said.note}
+        change = Change(datetime.now(UTC), by, "undo feedback", f"incident {incident_id}", {"before": detail})
         audit_log.add(session, change)
 
 

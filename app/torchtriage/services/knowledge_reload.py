@@ -36,7 +36,7 @@ class KnowledgeFolders:
 
     def __init__(self, paths: Sequence[Path], used: KnowledgeBase, sound: Sound | None = None) -> None:
         self.paths = tuple(paths)
-        self.left_out = sound.told if sound else ()
+        self.left_out = sound.problems if sound else ()
         self._without = sound.without if sound else frozenset()
         self.last = Look()
         self._used = used

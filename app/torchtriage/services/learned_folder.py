@@ -37,7 +37,7 @@ def load_with_learned(settings: Settings, database: Database, load: Load) -> Sou
     with database.reading() as session:
         learned = learned_folder(settings, drafts.applied(session))
     sound = load_sound(partial(_ordered, settings), [*packs, *([learned] if learned else [])], load)
-    for line in sound.told:
+    for line in sound.problems:
         log.error("%s", line)
     return sound
 

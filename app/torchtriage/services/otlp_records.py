@@ -125,8 +125,8 @@ class _Names:
             image=self._first(attributes, "image"),
             labels={"namespace": namespace} if namespace else {},
         )
-        told = "\0".join(str(part) for part in (cluster, namespace, job_id or name, attempt))
-        key = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()
+        identity = "\0".join(str(part) for part in (cluster, namespace, job_id or name, attempt))
+        key = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()
         host, rank = self._first(attributes, "host") or "", _number(self._first(attributes, "rank"))
         told_host = f"{host}: " if _HOST.fullmatch(host) else ""
         told_rank = f"[rank{rank}]: " if rank is not None else ""
@@ -138,10 +138,10 @@ class _Names:
         if record.severity and record.severity.lower() not in text[:_NEAR].lower():
             text = f"{record.severity} {text}"
         stack = self._stack(record.attributes)
-        told = "\n".join(part.rstrip("\n") for part in (text, stack if stack not in text else "") if part).split("\n")
+        texts = "\n".join(part.rstrip("\n") for part in (text, stack if stack not in text else "") if part).split("\n")
         rank = "" if text.startswith(_RANK) else origin.rank
         label = f"{origin.host}{_moment(record.time)}{rank}"
-        return [f"{label}{line}\n" for line in told]
+        return [f"{label}{line}\n" for line in texts]
 
     def _stack(self, attributes: dict[str, str]) -> str:
         return next((attributes[name] for name in self._groups["stack"] if attributes.get(name)), "")

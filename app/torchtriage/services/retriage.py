@@ -111,9 +111,9 @@ class Retriage:
             self.changed += verdicts.replace(session, kept.id, triaged.verdict, summary, datetime.now(UTC))
 
     def _write_down(self, by: str, whole: bool) -> None:
-        told = {"changed": self.changed, "of": self.looked_at, "knowledge": self._knowledge, "whole": whole}
+        detail = {"changed": self.changed, "of": self.looked_at, "knowledge": self._knowledge, "whole": whole}
         with self._service.database.transaction() as session:
-            audit_log.add(session, Change(datetime.now(UTC), by, "retriage", "incidents", told))
+            audit_log.add(session, Change(datetime.now(UTC), by, "retriage", "incidents", detail))
 
     def _differing(self) -> Iterator[tuple[TriagedIncident, Triaged | TriageError]]:
         workers = max(1, self._service.settings.workers)

@@ -21,7 +21,7 @@ from torchtriage.services.retriage import Difference, Retriage
 from torchtriage.services.service import Service
 from torchtriage.storage import retriage_job, retriage_reads
 from torchtriage.storage.database import StorageUnavailable
-from torchtriage.storage.retriage_job import Noted
+from torchtriage.storage.retriage_job import StoredProgress
 
 MAX_SHOWN = 200  # maximum differences that are listed one by one
 _TIMEOUT = 5.0  # seconds that the current work may take after the service begins to stop
@@ -149,7 +149,7 @@ class RetriageJobs:
             raise BadInput("no incident to re-triage")
         return self._looking(by, before.chosen)
 
-    def _told(self, noted: Noted | None) -> Progress:
+    def _told(self, noted: StoredProgress | None) -> Progress:
         """Returns the progress. A preview with other knowledge than that in use here is outdated."""
         progress = _progress(noted)
         if progress.stage is Stage.FOUND and progress.knowledge != self._service.knowledge_version:
@@ -230,14 +230,14 @@ def _not_busy(progress: Progress) -> Progress:
     return progress
 
 
-def _noted(run: str, progress: Progress) -> Noted:
-    return Noted(run, progress.stage, datetime.now(UTC), fields_form(progress))
+def _noted(run: str, progress: Progress) -> StoredProgress:
+    return StoredProgress(run, progress.stage, datetime.now(UTC), fields_form(progress))
 
 
-def _progress(noted: Noted | None) -> Progress:
+def _progress(noted: StoredProgress | None) -> Progress:
     if noted is None:
         return Progress()
-    progress = from_json_form(Progress, noted.told | {"stage": noted.stage})
+    progress = from_json_form(Progress, noted.progress | {"stage": noted.stage})
     if progress.stage.under_way and abs(datetime.now(UTC) - noted.seen_at) > _GONE:
         return replace(progress, stage=Stage.BROKEN, problem="its process is gone")
     return progress

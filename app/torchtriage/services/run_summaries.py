@@ -18,17 +18,19 @@ from torchtriage.storage import run_summaries
 MAX_CHANGES = 3  # maximum changes shown
 
 
-def keep_good_run(service: Service, job_name: str, cluster: str | None, job_id: str | None, told: RunSummary) -> None:
+def keep_good_run(
+    service: Service, job_name: str, cluster: str | None, job_id: str | None, summary: RunSummary
+) -> None:
     """Stores the summary of a successful run, without known kinds of secrets. Grades the decisions about earlier
     attempts of its job."""
     now = datetime.now(UTC)
     with service.database.transaction() as session:
-        run_summaries.keep_good(session, job_name, cluster or "", job_id, _clean(told), now)
+        run_summaries.keep_good(session, job_name, cluster or "", job_id, _clean(summary), now)
         if job_id is not None:
             grade_by_good_end(session, job_id, cluster, now)
 
 
-def keep_failed_run(service: Service, incident_id: str, job_id: str | None, told: RunSummary) -> Incident:
+def keep_failed_run(service: Service, incident_id: str, job_id: str | None, summary: RunSummary) -> Incident:
     """Stores the summary of an incident's run, and returns the incident. Raises NotFound, and BadInput if the incident
     is of another job."""
     incident = read_incident(service, incident_id)
@@ -36,7 +38,7 @@ def keep_failed_run(service: Service, incident_id: str, job_id: str | None, told
         raise BadInput("the incident is of another job")
     with service.database.transaction() as session:
         name = incident.job.job_name or ""
-        run_summaries.keep_of_incident(session, incident.id, name, _clean(told), datetime.now(UTC))
+        run_summaries.keep_of_incident(session, incident.id, name, _clean(summary), datetime.now(UTC))
     return incident
 
 
@@ -47,16 +49,16 @@ def since_good(service: Service, incident: Incident) -> SinceGood | None:
     if name is None or (incident.verdict is not None and incident.verdict.outcome == "healthy"):
         return None
     with service.database.reading() as session:
-        told = run_summaries.good_before(session, name, incident.job.cluster or "", incident.received_at)
+        good_run = run_summaries.good_before(session, name, incident.job.cluster or "", incident.received_at)
         own = run_summaries.of_incident(session, incident.id)
     stored_id = last_good(service, incident)
     stored = read_incident(service, stored_id) if stored_id else None
-    if stored is not None and (told is None or stored.received_at > told.at):
+    if stored is not None and (good_run is None or stored.received_at > good_run.at):
         with service.database.reading() as session:
             summary = run_summaries.of_incident(session, stored.id)
         at, good = stored.received_at, KnownRun(job_words(stored.job), stored.verdict, summary)
-    elif told is not None:
-        stored, at, good = None, told.at, KnownRun(told.summary.job, None, told.summary)
+    elif good_run is not None:
+        stored, at, good = None, good_run.at, KnownRun(good_run.summary.job, None, good_run.summary)
     else:
         return None
     now = KnownRun(job_words(incident.job), incident.verdict, own)
@@ -64,11 +66,11 @@ def since_good(service: Service, incident: Incident) -> SinceGood | None:
     return SinceGood(at, stored.id if stored else None, changes) if changes else None
 
 
-def _clean(told: RunSummary) -> RunSummary:
+def _clean(summary: RunSummary) -> RunSummary:
     """Returns the summary without known kinds of secrets. They are recognized by the text before them, as in a log."""
-    job, versions, environment = (_clean_pairs(pairs) for pairs in (told.job, told.versions, told.environment))
-    hosts, lines = _clean_lines(told.hosts), _clean_lines(told.lines)
-    return RunSummary(job, versions, environment, hosts, told.phases, lines)
+    job, versions, environment = (_clean_pairs(pairs) for pairs in (summary.job, summary.versions, summary.environment))
+    hosts, lines = _clean_lines(summary.hosts), _clean_lines(summary.lines)
+    return RunSummary(job, versions, environment, hosts, summary.phases, lines)
 
 
 def _clean_pairs(pairs: dict[str, str]) -> dict[str, str]:

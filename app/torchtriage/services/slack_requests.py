@@ -65,17 +65,17 @@ def interaction(service: Service, key: str, payload: dict[str, Any]) -> Answer:
 
 def event(service: Service, key: str, payload: dict[str, Any]) -> Answer:
     """A shared file, or a message to the bot. The same event is handled once. Raises BadInput."""
-    told = Delivery.of(payload)
+    delivery = Delivery.of(payload)
     if payload.get("type") == "url_verification":
-        return {"challenge": told.challenge}
+        return {"challenge": delivery.challenge}
     kind = Kind.of(payload.get("event") or {}).type
     if kind not in ("file_shared", "app_mention"):
         return None
     happened = Event.of(payload["event"])
-    if told.event_id:  # Slack signs each retry separately, so the signature cannot be the key
-        key = f"slack event {told.event_id}"
+    if delivery.event_id:  # Slack signs each retry separately, so the signature cannot be the key
+        key = f"slack event {delivery.event_id}"
     user, channel = happened.user_id or happened.user, happened.channel_id or happened.channel
-    if happened.bot_id or user in {known.user_id for known in told.authorizations if known.is_bot}:
+    if happened.bot_id or user in {known.user_id for known in delivery.authorizations if known.is_bot}:
         return None
     if kind == "file_shared":
         where = ReplyTarget(channel, "", "", user)
@@ -154,8 +154,8 @@ def _put_message(service: Service, key: str, said: Message, given: SubmittedLog)
         return
     with service.database.transaction() as session:
         if slack_state.is_first(session, key, datetime.now(UTC)):
-            told = word(language(service), "help" if helping else "nothing_in_it", url=service.settings.base_url)
-            put_reply(session, key, given.where, told)
+            reply = word(language(service), "help" if helping else "nothing_in_it", url=service.settings.base_url)
+            put_reply(session, key, given.where, reply)
 
 
 def _put(service: Service, key: str, given: SubmittedLog) -> None:

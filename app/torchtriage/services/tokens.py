@@ -120,8 +120,8 @@ def _make(database: Database, token: Token, by: str, action: str) -> tuple[str, 
 
 def _told(token: Token) -> dict[str, Any]:
     """Returns what the audit log records about a token."""
-    told = {"name": token.name, "scopes": sorted(token.scopes), "expires_at": iso(token.expires_at)}
-    return told | ({"token": token.begun_with} if token.session else {})
+    detail = {"name": token.name, "scopes": sorted(token.scopes), "expires_at": iso(token.expires_at)}
+    return detail | ({"token": token.begun_with} if token.session else {})
 
 
 def _digest(secret: str) -> str:

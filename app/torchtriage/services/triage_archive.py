@@ -123,22 +123,22 @@ def triage_archive(
     archive, target = Archive(work.source), ShardFolder(work.target)
     knowledge = _engine(work.knowledge_dirs).knowledge.digest  # compiled once here; the processes find it in the cache
     one_by_one = partial(_one_by_one, work, executor, lost)
-    told, waiting = ArchiveProgress(), dict[Future[Counter[str]], Shard]()
+    progress, waiting = ArchiveProgress(), dict[Future[Counter[str]], Shard]()
     with target.alone():
         there, current = target.names(), set[str]()
         for shard in shards(archive, work, knowledge, {name.split("-")[0] for name in there}):
             current.add(shard.name)
             if shard.name in there:
-                told.done_before += len(shard.logs)
+                progress.done_before += len(shard.logs)
                 continue
             if len(waiting) >= ahead:
-                yield from _finished(waiting, told, lost, one_by_one)
+                yield from _finished(waiting, progress, lost, one_by_one)
             waiting[executor.submit(triage_shard, work, shard)] = shard
         while waiting:
-            yield from _finished(waiting, told, lost, one_by_one)
+            yield from _finished(waiting, progress, lost, one_by_one)
         for name in there - current:
             target.remove(name)  # made with other knowledge, or from logs that were deleted
-    yield told
+    yield progress
 
 
 def shards(archive: Archive, work: Work, knowledge: str, begun: set[str]) -> Iterator[Shard]:
@@ -211,7 +211,7 @@ def _files(archive: Archive, log: ArchivedLog, limit: int | None) -> Iterator[Lo
 
 def _finished(
     waiting: dict[Future[Counter[str]], Shard],
-    told: ArchiveProgress,
+    progress: ArchiveProgress,
     lost: Lost,
     one_by_one: Callable[[Shard], Counter[str]],
 ) -> Iterator[ArchiveProgress]:
@@ -222,10 +222,10 @@ def _finished(
             kinds = future.result()
         except lost:
             kinds = one_by_one(shard)
-        told.kinds += kinds
-        told.logs += kinds.total()
-        told.shards += 1
-        yield told
+        progress.kinds += kinds
+        progress.logs += kinds.total()
+        progress.shards += 1
+        yield progress
 
 
 def _shard(logs: list[ArchivedLog], work: Work, knowledge: str) -> Shard:

@@ -84,10 +84,10 @@ def order_of(log: StoredLog, job: Job) -> Order:
     """Returns the triager's order for a stored log."""
     files = tuple((file.name, file.sha256) for file in log.files)
     # People copy these commands, so a value that a shell might interpret is not put in.
-    told = job.job_id if job.scheduler == "slurm" and _SLURM_ID.fullmatch(job.job_id or "") else None
+    slurm_id = job.job_id if job.scheduler == "slurm" and _SLURM_ID.fullmatch(job.job_id or "") else None
     ended = ((JOB_STATUS, None if job.exit_code is None else str(job.exit_code)), (JOB_STATE, job.state))
     open_ = (PROVISIONAL, "true" if job.provisional else None)
-    known = tuple((name, value) for name, value in (("job", told), *ended, open_) if value)
+    known = tuple((name, value) for name, value in (("job", slurm_id), *ended, open_) if value)
     return Order(files, log.bytes, known=known)
 
 

@@ -66,6 +66,6 @@ def firing(session: Session, channel: str, since: datetime, most: int) -> list[t
     return [(str(row.group_number), thread_in(row)) for row in rows]
 
 
-def _highest(thresholds: Iterable[int], reached: float, told: float | None) -> float | None:
-    passed = [threshold for threshold in thresholds if (told or 0) < threshold <= reached]
+def _highest(thresholds: Iterable[int], reached: float, announced: float | None) -> float | None:
+    passed = [threshold for threshold in thresholds if (announced or 0) < threshold <= reached]
     return float(max(passed)) if passed else None

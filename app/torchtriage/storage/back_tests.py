@@ -10,14 +10,14 @@ from sqlalchemy.orm import Session
 
 from torchtriage.storage.database import lock
 from torchtriage.storage.pagination import number_of
-from torchtriage.storage.retriage_job import Noted
+from torchtriage.storage.retriage_job import StoredProgress
 from torchtriage.storage.tables import BackTestRow
 
 
-def read(session: Session, draft_id: str) -> Noted | None:
+def read(session: Session, draft_id: str) -> StoredProgress | None:
     """Returns the latest back-test of a draft, or None."""
     row = session.get(BackTestRow, number_of(draft_id))
-    return Noted(row.run, row.stage, row.seen_at, row.told) if row else None
+    return StoredProgress(row.run, row.stage, row.seen_at, row.progress) if row else None
 
 
 def hold(session: Session, stage: str, since: datetime) -> str | None:
@@ -29,19 +29,21 @@ def hold(session: Session, stage: str, since: datetime) -> str | None:
     return str(number) if number is not None else None
 
 
-def begin(session: Session, draft_id: str, noted: Noted) -> None:
+def begin(session: Session, draft_id: str, noted: StoredProgress) -> None:
     """Replaces the draft's latest back-test. Call `hold` first."""
     number = number_of(draft_id)
     session.execute(delete(BackTestRow).where(BackTestRow.draft_number == number))
     session.add(
-        BackTestRow(draft_number=number, run=noted.run, stage=noted.stage, seen_at=noted.seen_at, told=noted.told)
+        BackTestRow(
+            draft_number=number, run=noted.run, stage=noted.stage, seen_at=noted.seen_at, progress=noted.progress
+        )
     )
     session.flush()
 
 
-def note(session: Session, noted: Noted) -> bool:
+def note(session: Session, noted: StoredProgress) -> bool:
     """Stores the progress of this run. Returns False if the run was cancelled or replaced by another."""
-    changes = {"stage": noted.stage, "seen_at": noted.seen_at, "told": noted.told}
+    changes = {"stage": noted.stage, "seen_at": noted.seen_at, "progress": noted.progress}
     done = session.execute(update(BackTestRow).where(BackTestRow.run == noted.run).values(changes))
     return bool(cast(CursorResult[Any], done).rowcount)
 

@@ -80,10 +80,12 @@ def retry_success(session: Session, wanted: StatsFilter, most: int) -> RetrySucc
     # The next attempt by number, or by time if the sender gives no numbers. Each is one index lookup.
     ways = [(numbered, clustered) for numbered in (True, False) for clustered in (True, False)]
     came = func.coalesce(*(_next_attempt(advised, *way) for way in ways)).label("came")
-    told = select(came, (_FAILED + func.coalesce(advised.c.entry, "")).label("same")).subquery()
-    kinds = (told.c.came.is_not(None), told.c.came == _HEALTHY, told.c.came == told.c.same)
+    retried = select(came, (_FAILED + func.coalesce(advised.c.entry, "")).label("same")).subquery()
+    kinds = (retried.c.came.is_not(None), retried.c.came == _HEALTHY, retried.c.came == retried.c.same)
     counted = (func.coalesce(func.sum(case((kind, 1), else_=0)), 0) for kind in kinds)
-    looked_at, heard, healthy, same = map(int, session.execute(select(func.count(), *counted).select_from(told)).one())
+    looked_at, heard, healthy, same = map(
+        int, session.execute(select(func.count(), *counted).select_from(retried)).one()
+    )
     return RetrySuccess(looked_at, healthy, same, heard - healthy - same)
 
 

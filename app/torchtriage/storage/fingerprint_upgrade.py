@@ -81,7 +81,7 @@ def carry(session: Session, fingerprint: str, seen: Mapping[str, int], knowledge
     others = [new for new in seen if new and new != fingerprint]
     heir = next((new for new in others if seen[new] >= _SHARE * sum(seen.values())), None)
     _hold(session, [fingerprint, *others])
-    told: list[str] = []
+    changes: list[str] = []
     for new in others:
         known = session.get(SuccessionRow, (fingerprint, new))
         if new != heir and known is None:
@@ -89,8 +89,8 @@ def carry(session: Session, fingerprint: str, seen: Mapping[str, int], knowledge
             _came_out(session, row.group_number, new)
         # Otherwise this was done before, and people may have separated the two since.
         elif new == heir and not (known and known.heir):
-            told += _bequeath(session, fingerprint, new, knowledge)
-    return told
+            changes += _bequeath(session, fingerprint, new, knowledge)
+    return changes
 
 
 def settle(session: Session, now: datetime) -> int:
@@ -135,21 +135,21 @@ def _bequeath(session: Session, old: str, new: str, knowledge: str) -> list[str]
     if mine is None:  # a part without incidents
         return []
     session.merge(SuccessionRow(fingerprint=old, successor=new, heir=True))
-    told: list[str] = []
+    changes: list[str] = []
     silent = _LOUDNESS[GroupStatus.IGNORED]
     if theirs is None:
         session.add(FingerprintRow(fingerprint=new, group_number=mine.group_number, knowledge=knowledge))
     elif (own := _root(session, mine)) is not (other := _root(session, theirs)):
         if other.provisional and not _is_decided(session, other):
-            told += _absorb(session, mine.group_number, own, other)
+            changes += _absorb(session, mine.group_number, own, other)
         else:
             silent = _LOUDNESS[GroupStatus(other.status)]
             _unite(session, mine, own, other, new)
     session.flush()
     session.expire_all()
     for rule in _rules(session, old):
-        told += _bequeath_part(session, rule, new, silent, knowledge)
-    return told
+        changes += _bequeath_part(session, rule, new, silent, knowledge)
+    return changes
 
 
 def _bequeath_part(session: Session, rule: SplitRow, new: str, silent: int, knowledge: str) -> list[str]:
@@ -161,12 +161,12 @@ def _bequeath_part(session: Session, rule: SplitRow, new: str, silent: int, know
     if not any((known.field, known.value) == (rule.field, rule.value) for known in _rules(session, new)):
         session.add(SplitRow(fingerprint=new, field=rule.field, value=rule.value))
     own = split_fingerprint(new, rule.field, rule.value)
-    told = _bequeath(session, part.fingerprint, own, knowledge)
+    changes = _bequeath(session, part.fingerprint, own, knowledge)
     root, whole = (_root(session, session.get_one(FingerprintRow, name)) for name in (own, new))
     them = (IncidentRow.fingerprint == new) & (SPLIT_BY[rule.field] == rule.value)
-    told += _move_in(session, them, root, {"fingerprint": own})
+    changes += _move_in(session, them, root, {"fingerprint": own})
     recount(session, whole.number)
-    return told
+    return changes
 
 
 def _unite(session: Session, mine: FingerprintRow, own: GroupRow, other: GroupRow, new: str) -> None:
@@ -195,9 +195,9 @@ def _absorb(session: Session, number: int, root: GroupRow, new: GroupRow) -> lis
     session.execute(leads, execution_options=_UNSYNCHRONIZED)
     if new.last_seen >= root.last_seen:
         root.title, root.signature, root.entry, root.outcome = new.title, new.signature, new.entry, new.outcome
-    told = _move_in(session, IncidentRow.group_number == new.number, root, {})
+    changes = _move_in(session, IncidentRow.group_number == new.number, root, {})
     remove_group(session, new.number, number)
-    return told
+    return changes
 
 
 def _move_in(session: Session, them: ColumnElement[bool], group: GroupRow, changes: dict[str, Any]) -> list[str]:
@@ -235,8 +235,8 @@ def _is_known(session: Session, group: GroupRow) -> None:
     group.provisional = False
     session.flush()
     here = OutboxRow.group_number == group.number
-    untold = delete(OutboxRow).where(here, OutboxRow.kind == NoticeKind.NEW, OutboxRow.tries == 0)
-    session.execute(untold, execution_options=_UNSYNCHRONIZED)
+    obsolete_notices = delete(OutboxRow).where(here, OutboxRow.kind == NoticeKind.NEW, OutboxRow.tries == 0)
+    session.execute(obsolete_notices, execution_options=_UNSYNCHRONIZED)
     _tell_now(session, [here], datetime.now(UTC))
 
 

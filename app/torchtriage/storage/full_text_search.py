@@ -100,8 +100,8 @@ def some(session: Session, query: str, most: int) -> list[int]:
         # Without the index, Postgres would split the words of each row, which is slower than its planner assumes.
         session.execute(text("SET LOCAL enable_seqscan = off"))
         vector = "array_to_tsvector(string_to_array(words, ' '))"
-        told = " & ".join(f"'{term}':*" for term in terms)
-        having = text(f"{vector} @@ CAST(:terms AS tsquery)").bindparams(terms=told)
+        expression = " & ".join(f"'{term}':*" for term in terms)
+        having = text(f"{vector} @@ CAST(:terms AS tsquery)").bindparams(terms=expression)
     return list(session.execute(select(_search.c.rowid).where(having).limit(most)).scalars())
 
 

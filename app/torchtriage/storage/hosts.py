@@ -155,10 +155,10 @@ def _records(session: Session, wanted: StatsFilter, ranked: Subquery, most: int,
 def _record(
     latest: int, name: str, count: int, hardware: int, cost: int, jobs: int, first: Any, last: Any, entries: str | None
 ) -> HostRecord:
-    told = Counter((entries or "").split())
+    counts = Counter((entries or "").split())
     return HostRecord(
         name, int(count), int(hardware), jobs, first, last, int(cost) / daily_counts.COST if cost else None,
-        dict(sorted(told.items(), key=lambda item: (-item[1], item[0]))), min(int(count), latest),
+        dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))), min(int(count), latest),
     )  # fmt: skip
 
 

@@ -174,9 +174,9 @@ def _files(session: Session, numbers: Collection[int]) -> dict[int, list[StoredF
 
 def _audit_detail(row: IncidentRow) -> dict[str, Any]:
     named = ("state", "outcome", "entry", "cluster", "user", "job_id", "attempt", "log_sha256")
-    told = {name: getattr(row, name) for name in named}
+    values = {name: getattr(row, name) for name in named}
     group = str(row.group_number) if row.group_number else None
-    return {"received_at": iso(row.received_at), **told, "job_name": row.job.get("job_name"), "group": group}
+    return {"received_at": iso(row.received_at), **values, "job_name": row.job.get("job_name"), "group": group}
 
 
 def _incident(row: IncidentRow, files: tuple[StoredFile, ...]) -> Incident:

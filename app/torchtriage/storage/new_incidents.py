@@ -69,8 +69,8 @@ def add(session: Session, received: Sequence[Received]) -> list[tuple[str, bool]
 
 def job_text(job: Job) -> str:
     """Returns the text of a job for full-text search."""
-    told = (*(value for name, value in job.to_json().items() if name != "reports"), *job.labels.values())
-    return "\n".join(str(value) for value in told if not isinstance(value, bool))
+    values = (*(value for name, value in job.to_json().items() if name != "reports"), *job.labels.values())
+    return "\n".join(str(value) for value in values if not isinstance(value, bool))
 
 
 def incident_row(received: Received) -> dict[str, Any]:

@@ -145,8 +145,8 @@ def _joined(known: Job, job: Job, reports: dict[str, NodeReport], is_new: bool) 
             labels[name] = ",".join([*values, value])[:_MAX_LABEL_LENGTH]
     has_ended = any(report.provisional is False for report in reports.values())
     is_open = all(report.provisional for report in reports.values())
-    told = {name: value for name, value in ((name, getattr(job, name)) for name in _FILLED) if value is not None}
-    missing = {name: value for name, value in told.items() if getattr(known, name) is None}
+    given = {name: value for name, value in ((name, getattr(job, name)) for name in _FILLED) if value is not None}
+    missing = {name: value for name, value in given.items() if getattr(known, name) is None}
     more = (job.gpus or 0) if is_new else 0
     return replace(
         known,

@@ -43,7 +43,7 @@ def recount(session: Session) -> int:
     dialect = session.get_bind().dialect.name
     if dialect == "postgresql":  # on SQLite, only one transaction writes at a time
         session.execute(text("LOCK TABLE incidents IN SHARE MODE"))
-    told = {"day": _DAYS[dialect], "hours": f"gpu_hours * {COST}"}
+    expressions = {"day": _DAYS[dialect], "hours": f"gpu_hours * {COST}"}
     for table, *queries in (
         ("counts", _VERDICTS, _OF_ALL_CLUSTERS, _OF_MONTHS),
         ("host_counts", _HOSTS, _HOSTS_OF_MONTHS),
@@ -51,6 +51,6 @@ def recount(session: Session) -> int:
         session.execute(text(f"DELETE FROM {table}"))
         for query in queries:
             # Sorted by time, as counts usually arrive, because rows stored together are read faster.
-            session.execute(text(f"INSERT INTO {table} {query.format(**told)} ORDER BY 1"))
+            session.execute(text(f"INSERT INTO {table} {query.format(**expressions)} ORDER BY 1"))
     total = text(f"SELECT coalesce(sum(count), 0) FROM counts WHERE every AND period > {FIRST_DAY}")
     return int(session.execute(total).scalar_one())

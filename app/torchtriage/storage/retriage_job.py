@@ -16,37 +16,39 @@ _NUMBER = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class StoredProgress:
     """The stored progress of a job: the id of its run, its stage, the time of the last write, and its content."""
 
     run: str
     stage: str
     seen_at: datetime
-    told: dict[str, Any]
+    progress: dict[str, Any]
 
 
-def read(session: Session) -> Noted | None:
+def read(session: Session) -> StoredProgress | None:
     """Returns the latest retriage, or None if it was discarded."""
     row = session.get(RetriageRow, _NUMBER)
-    return Noted(row.run, row.stage, row.seen_at, row.told) if row else None
+    return StoredProgress(row.run, row.stage, row.seen_at, row.progress) if row else None
 
 
-def hold(session: Session) -> Noted | None:
+def hold(session: Session) -> StoredProgress | None:
     """Returns the same, and prevents others from starting or discarding a retriage until the transaction ends."""
     lock(session, "retriage")
     return read(session)
 
 
-def begin(session: Session, noted: Noted) -> None:
+def begin(session: Session, noted: StoredProgress) -> None:
     """Replaces the previous retriage. Call `hold` first."""
     discard(session)
-    session.add(RetriageRow(number=_NUMBER, run=noted.run, stage=noted.stage, seen_at=noted.seen_at, told=noted.told))
+    session.add(
+        RetriageRow(number=_NUMBER, run=noted.run, stage=noted.stage, seen_at=noted.seen_at, progress=noted.progress)
+    )
     session.flush()
 
 
-def note(session: Session, noted: Noted) -> bool:
+def note(session: Session, noted: StoredProgress) -> bool:
     """Stores the progress of this run. Returns False if another run has replaced it."""
-    changes = {"stage": noted.stage, "seen_at": noted.seen_at, "told": noted.told}
+    changes = {"stage": noted.stage, "seen_at": noted.seen_at, "progress": noted.progress}
     done = session.execute(update(RetriageRow).where(RetriageRow.run == noted.run).values(changes))
     return bool(cast(CursorResult[Any], done).rowcount)
 

@@ -114,15 +114,15 @@ def _kept(session: Session, query: object, asked: dict[str, object]) -> list[Tri
     for number, *file in connection.execute(_FILES, {"numbers": [row.number for row in rows]}):
         files[number].append(StoredFile(*file))
     older = [row.number for row in rows if row.case is None and row.state == State.TRIAGED]
-    told = {}
+    cases = {}
     if older:
-        told = {number: _told_case(verdict) for number, verdict in connection.execute(_OLDER, {"numbers": older})}
+        cases = {number: _told_case(verdict) for number, verdict in connection.execute(_OLDER, {"numbers": older})}
     return [
         TriagedIncident(
             str(row.number),
             Job(**row.job),
             StoredLog(row.log_sha256, tuple(files[row.number])),
-            _key(row, told.get(row.number, row.case)) if row.state == State.TRIAGED else None,
+            _key(row, cases.get(row.number, row.case)) if row.state == State.TRIAGED else None,
         )
         for row in rows
     ]

@@ -135,8 +135,8 @@ class FrameReader:
                 self._fetch(frame)
             start = self._index.starts[self._first]
             piece = self._data[self._index.starts[frame] - start : self._index.starts[frame + 1] - start]
-            data, told = decompress(piece), self._index.entries[frame]
-            if (len(data), data.count(b"\n")) != (told.uncompressed, told.feeds):
+            data, sizes = decompress(piece), self._index.entries[frame]
+            if (len(data), data.count(b"\n")) != (sizes.uncompressed, sizes.feeds):
                 raise Damaged("a frame is not what the index says")
             self._held[frame] = data
             if len(self._held) > _HELD:

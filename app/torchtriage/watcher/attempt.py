@@ -138,21 +138,23 @@ class Attempt:
     def save(self) -> None:
         """Writes the attempt into its folder, so that it survives a restart of the watcher. Raises OSError."""
         self.saved = self.changed
-        told = {each.name: getattr(self, each.name) for each in fields(self)}  # asdict would copy the JSON of all pods
-        told |= {"folder": None, "gone": sorted(self.gone), "job": asdict(self.job)}
-        told["pods"] = {uid: {"raw": pod.raw} for uid, pod in self.pods.items()}
-        told["endings"] = {key: asdict(ending) for key, ending in self.endings.items()}
+        content = {
+            each.name: getattr(self, each.name) for each in fields(self)
+        }  # asdict would copy the JSON of all pods
+        content |= {"folder": None, "gone": sorted(self.gone), "job": asdict(self.job)}
+        content["pods"] = {uid: {"raw": pod.raw} for uid, pod in self.pods.items()}
+        content["endings"] = {key: asdict(ending) for key, ending in self.endings.items()}
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_whole(self.folder / _TOLD, json.dumps(told))
+        write_whole(self.folder / _TOLD, json.dumps(content))
 
 
 def load(folder: Path) -> Attempt:
     """Returns the attempt that was saved in a folder. Raises OSError, or ValueError if there is none."""
-    told = json.loads((folder / _TOLD).read_text())
+    content = json.loads((folder / _TOLD).read_text())
     try:
-        job, pods, endings = told.pop("job"), told.pop("pods"), told.pop("endings")
+        job, pods, endings = content.pop("job"), content.pop("pods"), content.pop("endings")
         return Attempt(
-            **told | {"folder": folder, "gone": set(told["gone"])},
+            **content | {"folder": folder, "gone": set(content["gone"])},
             job=Job(**job),
             pods={uid: Pod(**pod) for uid, pod in pods.items()},
             endings={key: Ending(**ending) for key, ending in endings.items()},

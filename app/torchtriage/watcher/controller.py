@@ -96,8 +96,8 @@ class Controller:
             return
         for ending in attempt.take(pod, fresh, now):
             self._counters.failures.labels(ending.reason).inc()
-            told = {"attempt": attempt.name, "pod": pod.name, "container": ending.container, "reason": ending.reason}
-            _log.info("failed", extra=told | {"exit_code": ending.exit_code})
+            details = {"attempt": attempt.name, "pod": pod.name, "container": ending.container, "reason": ending.reason}
+            _log.info("failed", extra=details | {"exit_code": ending.exit_code})
         self._of[pod.uid] = attempt
         if opened:
             for other in self._registry.of_job(part.job):
@@ -138,8 +138,8 @@ class Controller:
             attempt.tries[wanted.key] = attempt.tries.get(wanted.key, 0) + 1 if again else TRIES
             if wanted.key not in attempt.read:
                 attempt.missing[wanted.key] = problem
-                told = {"attempt": attempt.name, "pod": wanted.pod.name, "container": wanted.container}
-                _log.warning("no log", extra=told | {"why": problem})
+                details = {"attempt": attempt.name, "pod": wanted.pod.name, "container": wanted.container}
+                _log.warning("no log", extra=details | {"why": problem})
         self._counters.logs.labels("missing" if problem else "read").inc()
 
     def tick(self, now: float) -> None:

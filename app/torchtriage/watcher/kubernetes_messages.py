@@ -26,8 +26,8 @@ def said_of_pod(attempt: Attempt, pod: Pod, events: list[Json]) -> str:
     if not lines:
         return ""
     place = f"pod {pod.namespace}/{pod.name} on node {pod.node or 'none'}"
-    told = [(pod.created, f"{place}, {attempt.name}"), *sorted(lines, key=lambda line: seconds(line[0]))]
-    return "".join(f"{time} {line}\n" for time, line in told)
+    messages = [(pod.created, f"{place}, {attempt.name}"), *sorted(lines, key=lambda line: seconds(line[0]))]
+    return "".join(f"{time} {line}\n" for time, line in messages)
 
 
 def said_of_job(attempt: Attempt, events: list[Json]) -> str:
@@ -35,11 +35,13 @@ def said_of_job(attempt: Attempt, events: list[Json]) -> str:
     about = [event for event in events if event["involvedObject"].get("kind") != "Pod"]
     about = [each for each in about if each["involvedObject"].get("name") == attempt.job.name]
     since = min((seconds(pod.created) for pod in attempt.pods.values()), default=0.0)
-    told = [each for each in about if each.get("type") == "Warning" and seconds(_time_of(each)) >= since][-_MAX_COUNT:]
+    warnings = [each for each in about if each.get("type") == "Warning" and seconds(_time_of(each)) >= since][
+        -_MAX_COUNT:
+    ]
     failed = sorted({attempt.pods[ending.pod].name for ending in attempt.endings.values()})
     shown = " ".join(failed[:_MAX_COUNT]) + (" …" if len(failed) > _MAX_COUNT else "")
     first = f"{attempt.first.time} {attempt.name}: {len(failed)} of {len(attempt.pods)} pods failed: {shown}\n"
-    return first + "".join(f"{_time_of(event)} {_event_line(event)}\n" for event in told)
+    return first + "".join(f"{_time_of(event)} {_event_line(event)}\n" for event in warnings)
 
 
 def _line_of(ending: Ending, attempt: Attempt) -> str:
@@ -66,9 +68,9 @@ def _relevant(pod: Pod, events: list[Json]) -> Iterator[Json]:
     starts = [each for each in pod.containers if each.start is not None]
     since = seconds(pod.status.get("startTime")) if starts else 0.0
     own = [event for event in events if event["involvedObject"].get("uid") == pod.uid]
-    told = [event for event in own if event.get("type") == "Warning" or event.get("reason") in _TELLING]
+    relevant = [event for event in own if event.get("type") == "Warning" or event.get("reason") in _TELLING]
     waited = {"FailedScheduling", "FailedMount", "FailedAttachVolume", "BackOff"} if starts else set()
-    kept = [each for each in told if seconds(_time_of(each)) >= since and each.get("reason") not in waited]
+    kept = [each for each in relevant if seconds(_time_of(each)) >= since and each.get("reason") not in waited]
     yield from sorted(kept, key=lambda event: seconds(_time_of(event)))[-_MAX_COUNT:]
 
 

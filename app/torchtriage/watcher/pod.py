@@ -146,9 +146,9 @@ class Pod:
             return self._of_pod(self.status, self._last())
         return None
 
-    def _of_pod(self, told: Json, time: str) -> Ending:
-        reason, message = self.status.get("reason"), self.status.get("message") or told.get("message") or ""
-        return Ending(self.uid, "", 0, str(reason or told.get("reason") or "Failed"), str(message), None, time)
+    def _of_pod(self, details: Json, time: str) -> Ending:
+        reason, message = self.status.get("reason"), self.status.get("message") or details.get("message") or ""
+        return Ending(self.uid, "", 0, str(reason or details.get("reason") or "Failed"), str(message), None, time)
 
     def _last(self) -> str:
         ends = [
@@ -165,9 +165,9 @@ class Pod:
         return taken or (self.leaving and seconds(ended.get("finishedAt")) >= self._asked_to_leave())
 
     def _asked_to_leave(self) -> float:
-        told = self.raw["metadata"]  # deletionTimestamp is the end of the grace period
-        grace = timedelta(seconds=int(told.get("deletionGracePeriodSeconds") or 0)).total_seconds()
-        return seconds(told.get("deletionTimestamp")) - grace
+        metadata = self.raw["metadata"]  # deletionTimestamp is the end of the grace period
+        grace = timedelta(seconds=int(metadata.get("deletionGracePeriodSeconds") or 0)).total_seconds()
+        return seconds(metadata.get("deletionTimestamp")) - grace
 
 
 def pod_of(raw: Json) -> Pod:

@@ -39,9 +39,9 @@ class PodWatch:
                     self._list()
                     counters.watching.labels(name).set(1)
                 self.ready.set()
-                for kind, told in self._cluster.watch(self._namespace, self._selector, self._version):
+                for kind, content in self._cluster.watch(self._namespace, self._selector, self._version):
                     breaks = 0
-                    self._take(kind, told)
+                    self._take(kind, content)
                     if stopped.is_set():
                         return
             except ClusterError as error:
@@ -64,11 +64,11 @@ class PodWatch:
         pods, self._version = self._cluster.pods(self._namespace, self._selector)
         self._inbox.put(partial(self._controller.listed, self._namespace, pods))
 
-    def _take(self, kind: str, told: dict[str, object]) -> None:
-        metadata = told["metadata"]
+    def _take(self, kind: str, content: dict[str, object]) -> None:
+        metadata = content["metadata"]
         assert isinstance(metadata, dict)
         self._version = str(metadata["resourceVersion"])
         if kind in ("ADDED", "MODIFIED"):
-            self._inbox.put(partial(self._controller.changed, pod_of(told)))
+            self._inbox.put(partial(self._controller.changed, pod_of(content)))
         elif kind == "DELETED":
-            self._inbox.put(partial(self._controller.gone, pod_of(told)))
+            self._inbox.put(partial(self._controller.gone, pod_of(content)))

@@ -47,9 +47,9 @@ class ReportHistory:
     def save(self, alive: set[str], now: float) -> None:
         """Writes the file, without old entries of pods that are not in `alive` (UIDs). Raises OSError."""
         self.done = {
-            key: told for key, told in self.done.items() if key.split("/")[0] in alive or told[1] > now - _FORGOTTEN
+            key: value for key, value in self.done.items() if key.split("/")[0] in alive or value[1] > now - _FORGOTTEN
         }
-        self.counts = {job: told for job, told in self.counts.items() if told[1] > now - _FORGOTTEN}
+        self.counts = {job: value for job, value in self.counts.items() if value[1] > now - _FORGOTTEN}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(self.path, json.dumps({"done": self.done, "counts": self.counts}))
 
@@ -59,8 +59,8 @@ def recall(path: Path) -> ReportHistory:
     invalid."""
     if not path.exists():
         return ReportHistory(path)
-    told = json.loads(path.read_text())
-    done = {key: (float(until), float(noted)) for key, (until, noted) in told["done"].items()}
+    content = json.loads(path.read_text())
+    done = {key: (float(until), float(noted)) for key, (until, noted) in content["done"].items()}
     return ReportHistory(
-        path, done, {job: (int(count), float(noted)) for job, (count, noted) in told["counts"].items()}
+        path, done, {job: (int(count), float(noted)) for job, (count, noted) in content["counts"].items()}
     )

@@ -62,8 +62,8 @@ class Workers:
         """Returns the events of the attempt's pods and job, or none if the cluster does not answer."""
         names = {attempt.job.name, *(pod.name for pod in attempt.pods.values())}
         try:
-            told = self._cluster.events(attempt.job.namespace)
-            return [event for event in told if event["involvedObject"].get("name") in names]
+            events = self._cluster.events(attempt.job.namespace)
+            return [event for event in events if event["involvedObject"].get("name") in names]
         except ClusterError:
             return []
 

@@ -182,20 +182,20 @@ def _run(verdict: Verdict, words: Words) -> Iterator[str]:
         {"started": run.started, "ended": run.ended, "went_on": run.seconds_after_failure},
     )  # fmt: skip
     for part in parts:
-        told = [f"{words[name]} {plain(str(value), 300)}" for name, value in part.items() if value not in (None, "")]
-        if told:
-            yield f"- {' · '.join(told)}"
+        shown = [f"{words[name]} {plain(str(value), 300)}" for name, value in part.items() if value not in (None, "")]
+        if shown:
+            yield f"- {' · '.join(shown)}"
     if versions := run.versions_inferred | run.versions:
         yield f"- {_some([f'{name} {version}' for name, version in versions.items()], words)}"
     for offset in sorted(run.clock_offsets, key=lambda offset: -abs(offset.seconds))[:_CLOCKS]:
         yield f"- {plain(_clock(offset, words), 300)}"
     if saved := run.checkpoint:
         step = f"{words['step']} {saved.step}" if saved.step is not None else None
-        told = [
+        shown = [
             *filter(None, (saved.path and code(saved.path, 200), step, saved.time)),
             place(saved.line, saved.file, words),
         ]
-        yield f"- {words['checkpoint']}{words['colon']}{' · '.join(told)}"
+        yield f"- {words['checkpoint']}{words['colon']}{' · '.join(shown)}"
     yield f"- {size}"
 
 
@@ -217,8 +217,8 @@ def _facts(verdict: Verdict) -> list[Fact]:
     """Returns the facts. Those in the answer come first, and those that the evidence shows come last."""
     said = verdict.answer.facts if verdict.answer else ()
     facts = dict.fromkeys((*said, *verdict.facts))
-    told = [fact for fact in facts if fact.line is not None or not _OF_RUN.fullmatch(fact.name)]
-    return sorted(told, key=lambda fact: fact.name in _IN_EVIDENCE)[:MAX_LINES]
+    stated = [fact for fact in facts if fact.line is not None or not _OF_RUN.fullmatch(fact.name)]
+    return sorted(stated, key=lambda fact: fact.name in _IN_EVIDENCE)[:MAX_LINES]
 
 
 def _fact(fact: Fact, words: Words) -> str:

@@ -65,8 +65,8 @@ def _failure(mark: RankMark, text: str, words: Mapping[str, str]) -> str:
     about += [f"`{mark.entry}`"] if mark.entry else []
     about += [mark.time.removeprefix("--")] if mark.time else []
     about += [shown] if (shown := place(mark.line, mark.file, words)) else []
-    told = f"- {' · '.join(about)}"
-    return f"{told}{words['colon']}{code(text, _TEXT)}" if text.strip() else told
+    head = f"- {' · '.join(about)}"
+    return f"{head}{words['colon']}{code(text, _TEXT)}" if text.strip() else head
 
 
 def _before_failure(lines: list[Line], mark: RankMark) -> Line | None:

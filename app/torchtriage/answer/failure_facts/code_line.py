@@ -46,12 +46,12 @@ def code_line(failure: Failure) -> Iterator[Fact]:
     `library_condition`, `library_target` and `library_source`. `code_names` are the variables in the line (`x,
     self.weight`). `passed_name` is the operand's name in the line of the caller that passes it.
     """
-    told = _told(failure)
-    for name, value in told.items():
+    found = _told(failure)
+    for name, value in found.items():
         if value:
             yield failure.fact(name, value)
     passed = _passed([frame for frame in failure.asking_frames if failure.is_users(frame)])
-    if passed is not None and passed in (told.get("operand") or told.get("argument") or "").split("."):
+    if passed is not None and passed in (found.get("operand") or found.get("argument") or "").split("."):
         yield failure.fact("passed_name", passed)
     frame = next((frame for frame in reversed(failure.frames) if failure.is_users(frame)), None)
     if failure.raised is not None and frame is not None and (names := _given(frame.code, frame.marked)):
@@ -69,8 +69,8 @@ def _given(code: str, marked: str) -> list[str]:
     stored = {id(node) for node in statement.nodes if isinstance(getattr(node, "ctx", None), ast.Store)}
     inside = {id(node.value) for node in statement.nodes if isinstance(node, ast.Attribute)}
     nodes = [node for node in statement.all(ast.Attribute, ast.Name) if id(node) not in called | stored | inside]
-    told = (statement.source(node) for node in nodes)
-    names = dict.fromkeys(name for name in told if name and name not in _CONSTANTS and "_cut_" not in name)
+    sources = (statement.source(node) for node in nodes)
+    names = dict.fromkeys(name for name in sources if name and name not in _CONSTANTS and "_cut_" not in name)
     return list(names)[:_MAX_NAMES]
 
 
@@ -89,16 +89,16 @@ def _told(failure: Failure) -> Found:
     kind, message = raised.type.rpartition(".")[2], raised.message
     types = _types(kind, message)
     openers = frozenset(failure.reading.matcher.patterns.vocabulary.words(FILE_FUNCTIONS))
-    told = dict(types)
+    values = dict(types)
     if below and not _RAISE.match(below[-1].code.strip()):
         in_library = _operands(below[-1], kind, message, openers)
-        told |= {f"library_{name}": in_library.get(name) for name in _OF_LIBRARY}
+        values |= {f"library_{name}": in_library.get(name) for name in _OF_LIBRARY}
     elif own >= 0:
-        told.update(_operands(shown[own], kind, message, openers))
-    if own >= 0 and kind not in _NO_CALL and (below or not told):
+        values.update(_operands(shown[own], kind, message, openers))
+    if own >= 0 and kind not in _NO_CALL and (below or not values):
         for name, value in _call(shown[own], below[0].function if below else "").items():
-            told.setdefault(name, value)
-    return told
+            values.setdefault(name, value)
+    return values
 
 
 def _passed(own: list[Frame]) -> str | None:
@@ -220,11 +220,11 @@ def _key(statement: Statement, found: re.Match[str]) -> Found:
     if len(others) > 1:  # text[:, 3] needs a tensor: a dict has no slices
         others = [node for node in others if not _is_sliced(node)] or others
     chosen = same or others
-    told = {"key": key.strip("'\""), "collection": _only(statement, (node.value for node in chosen))}
+    values = {"key": key.strip("'\""), "collection": _only(statement, (node.value for node in chosen))}
     if not chosen:  # batch.pop("ids")
-        return {**told, **_method_of(("pop", "remove"))(statement, found)}
+        return {**values, **_method_of(("pop", "remove"))(statement, found)}
     return {
-        **told,
+        **values,
         "operand": _only(statement, chosen),
         "index": None if same else _only(statement, (node.slice for node in chosen)),
     }
@@ -443,8 +443,8 @@ def _unpacked(statement: Statement, found: re.Match[str]) -> Found:
     counted = _counted(source)
     if loop and counted is not None and isinstance(target.elts[-1], (ast.Tuple, ast.List)):
         target, source = target.elts[-1], counted  # enumerate always gives a pair, so the item in the pair failed
-    told = {"target": (statement.source(target) or "").strip("()"), "source": statement.source(source)}
-    return told | {"items_of": told["source"]} if loop else told
+    values = {"target": (statement.source(target) or "").strip("()"), "source": statement.source(source)}
+    return values | {"items_of": values["source"]} if loop else values
 
 
 def _counted(node: ast.expr) -> ast.expr | None:

@@ -29,29 +29,29 @@ def computed_values(values: Mapping[str, str]) -> dict[str, str]:
 
     - `written` and `choices` give `nearest_choice`, the choice that a mistyped word can mean.
     """
-    told: dict[str, str] = {}
+    computed: dict[str, str] = {}
     dividend, divisor = _number(values, "dividend"), _number(values, "divisor")
     if dividend and divisor and dividend % divisor:
         below = dividend - dividend % divisor
         beside = {"multiple_below": below, "multiple_above": below + divisor} | _divisors_beside(dividend, divisor)
-        told |= {name: str(number) for name, number in beside.items() if number}
+        computed |= {name: str(number) for name, number in beside.items() if number}
     have = _number(values, "have")
     other = _number(values, "limit") or _number(values, "want")
     if have is not None and other is not None and have != other:
-        told["difference"] = str(abs(have - other))
+        computed["difference"] = str(abs(have - other))
         if have > other and "want" in values:
-            told["surplus"] = told["difference"]
+            computed["surplus"] = computed["difference"]
     factors = (_number(values, "factor") or 0) * (_number(values, "other_factor") or 0)
     product = _number(values, "product")
     if factors and product and product % factors == 0:
-        told["third_factor"] = str(product // factors)
+        computed["third_factor"] = str(product // factors)
     if "written" in values and "choices" in values:
         from rapidfuzz import fuzz, process  # imported here, because few messages list the accepted values
 
         choices = list(dict.fromkeys(_CHOICE.findall(values["choices"])))[:_MAX_CHOICES]
         nearest = process.extractOne(values["written"], choices, scorer=fuzz.ratio, score_cutoff=_MIN_SIMILARITY)
-        told |= {"nearest_choice": nearest[0]} if nearest and nearest[0] != values["written"] else {}
-    return told
+        computed |= {"nearest_choice": nearest[0]} if nearest and nearest[0] != values["written"] else {}
+    return computed
 
 
 def _number(values: Mapping[str, str], name: str) -> int | None:

@@ -85,23 +85,23 @@ def _half_batch(known: Mapping[str, Fact]) -> Iterator[Fact]:
     yield Fact("double_accumulation", 2 * (_number(steps) if steps else 1), None, batch.line, batch.file)
 
 
-def _asked(whole: float, told: Fact) -> Iterator[Fact]:
+def _asked(whole: float, source: Fact) -> Iterator[Fact]:
     """Yields how long the run takes and the time limit to request, with the line that shows the speed."""
-    yield Fact("whole_time", spoken(whole), None, told.line, told.file)
-    yield Fact("time_to_ask", f"{math.ceil(whole * _MARGIN / 3600)}:00:00", None, told.line, told.file)
+    yield Fact("whole_time", spoken(whole), None, source.line, source.file)
+    yield Fact("time_to_ask", f"{math.ceil(whole * _MARGIN / 3600)}:00:00", None, source.line, source.file)
 
 
 def _of_loop(known: Mapping[str, Fact], at: Fact | None) -> float | None:
     """Returns the elapsed seconds of the training progress bar that shows the step."""
-    told, bar = known.get("loop_elapsed"), known.get("progress")
-    if told is None or at is None or bar is None or bar.line != told.line:
+    elapsed, bar = known.get("loop_elapsed"), known.get("progress")
+    if elapsed is None or at is None or bar is None or bar.line != elapsed.line:
         return None
-    return _clock(told) if str(bar.value).startswith(f"{_number(at)}/") else None
+    return _clock(elapsed) if str(bar.value).startswith(f"{_number(at)}/") else None
 
 
-def _clock(told: Fact | None) -> float | None:
+def _clock(fact: Fact | None) -> float | None:
     """Returns the seconds of a time such as `1:55:26`."""
-    found = _CLOCK.fullmatch(str(told.value)) if told else None
+    found = _CLOCK.fullmatch(str(fact.value)) if fact else None
     return int(found[1] or 0) * 3600 + int(found[2]) * 60 + int(found[3]) if found else None
 
 

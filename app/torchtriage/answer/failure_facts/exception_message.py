@@ -36,8 +36,8 @@ def exception_message(failure: Failure) -> Iterator[Fact]:
     own = last is not raised and bool(last.frames) and failure.is_users(last.frames[-1])
     if own and last.message.strip() and last.message.strip() not in raised.message:
         yield failure.fact("reported_as", last.text.split("\n", 1)[0], line=last.lines[0] if last.lines else None)
-    told = (_WORKER.search(one.message) for one in failure.finding.event.chain)
-    if worker := next((found[1] for found in told if found), None):
+    workers = (_WORKER.search(one.message) for one in failure.finding.event.chain)
+    if worker := next((found[1] for found in workers if found), None):
         yield failure.fact("worker", worker)
 
 

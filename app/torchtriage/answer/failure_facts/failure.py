@@ -111,8 +111,8 @@ class Failure:
             and other.event.rank == finding.event.rank
         )
         chains = (each for other in same for each in other.event.chain)
-        told = next((each for each in chains if each.frames and each.type == raised.type), None)
-        return replace(raised, frames=told.frames, outer=told.outer) if told else raised
+        complete = next((each for each in chains if each.frames and each.type == raised.type), None)
+        return replace(raised, frames=complete.frames, outer=complete.outer) if complete else raised
 
     @cached_property
     def frames(self) -> tuple[Frame, ...]:
@@ -155,7 +155,7 @@ class Failure:
         """The lines that programs printed above the failure, such as options, data and progress, in the order of the
         log. Only lines that the reader kept are included."""
         reading, failed = self.reading, self.begins
-        lines = [*reading.opening, *reading.environment.progress_lines, *reading.environment.told]
+        lines = [*reading.opening, *reading.environment.progress_lines, *reading.environment.deferred_lines]
         lines += context_lines.above(reading.above, failed)
         if reading.paste is not None:
             lines += [line for line in reading.paste if line.position not in reading.claimed]

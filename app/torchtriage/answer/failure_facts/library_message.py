@@ -96,6 +96,6 @@ def _values(known: KnownMessage) -> Iterator[str]:
     said = " ".join(part.text for part in parts(known.message.template) if not part.is_slot)
     for slot, value in known.values:
         name = _SELF.sub("", slot)
-        told = re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", said) is not None
-        if name and value and len(value) <= _MAX_VALUE_LENGTH and not told and not _NO_NAME.fullmatch(name):
+        is_named = re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", said) is not None
+        if name and value and len(value) <= _MAX_VALUE_LENGTH and not is_named and not _NO_NAME.fullmatch(name):
             yield f"{name} = {value}"

@@ -47,23 +47,23 @@ def line_form_facts(failure: Failure) -> Iterator[Fact]:
     process must come from that process."""
     forms = failure.reading.matcher.patterns.line_forms
     candidates = sorted(_candidates(failure), key=lambda one: (one.sure, one.far))
-    told: dict[str, _Told] = {}
+    found: dict[str, _Told] = {}
     left = _MAX_FORMS
     for place, pointed in zip(candidates, forms.pointed([one.line.text for one in candidates]), strict=True):
         for form in sorted(pointed):
-            if left and _counts(forms.tells_of(form), place, failure) and not forms.names(form) <= told.keys():
+            if left and _counts(forms.tells_of(form), place, failure) and not forms.names(form) <= found.keys():
                 left -= 1
                 for value in forms.read(form, place.line.text):
-                    told.setdefault(value.name, _Told(value, place, form))
-    yield from _facts(told, forms, failure)
+                    found.setdefault(value.name, _Told(value, place, form))
+    yield from _facts(found, forms, failure)
 
 
-def _facts(told: dict[str, _Told], forms: LineForms, failure: Failure) -> Iterator[Fact]:
+def _facts(found: dict[str, _Told], forms: LineForms, failure: Failure) -> Iterator[Fact]:
     """Yields the facts without secrets. Secrets are removed from the whole line, because a value is recognized by the
     name before it."""
-    plain = _without_secrets({one.place.line.text for one in told.values()}, failure)
-    for name, (value, place, form) in told.items():
-        if name == _PROGRESS_OF and ("progress" not in told or told["progress"].place.line != place.line):
+    plain = _without_secrets({one.place.line.text for one in found.values()}, failure)
+    for name, (value, place, form) in found.items():
+        if name == _PROGRESS_OF and ("progress" not in found or found["progress"].place.line != place.line):
             continue  # the name of another bar
         shown = plain[place.line.text]
         if shown != place.line.text:
@@ -132,7 +132,7 @@ def _lines(failure: Failure) -> Iterator[tuple[Line, int | None, int, bool]]:
     near = sorted(live, key=lambda finding: abs(finding.position.line - chosen.position.line))
     for finding in near[:_MAX_FINDINGS]:
         yield from _of_finding(finding, own=False)
-    lines = [*reading.environment.progress_lines, *reading.environment.told]
+    lines = [*reading.environment.progress_lines, *reading.environment.deferred_lines]
     lines += context_lines.above(reading.above, failure.begins)
     if reading.paste is not None:
         lines += [line for line in reading.paste if line.position not in reading.claimed]

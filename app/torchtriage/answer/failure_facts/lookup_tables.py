@@ -25,23 +25,23 @@ def lookup_tables(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]
     `framework-options` that match the traceback and the log. If several rows give the same fact, the first one
     counts."""
     about_facts, about_hosts, about_log = map(failure.reading.matcher.patterns.vocabulary.patterns, TABLES)
-    told = dict(known)
-    text = _text(told)
+    facts = dict(known)
+    text = _text(facts)
     for row in (*about_facts, *about_hosts):
-        source = told.get(_asked_first(row.regex))
-        new = [(name, value) for name, value in row.tells if name not in told] if source is not None else ()
+        source = facts.get(_asked_first(row.regex))
+        new = [(name, value) for name, value in row.tells if name not in facts] if source is not None else ()
         if source is not None and new and _holds(row, text):
             for name, value in new:
-                told[name] = Fact(name, value, None, source.line, source.file, source.rank, source.attempt)
-                yield told[name]
-            text = _text(told)
+                facts[name] = Fact(name, value, None, source.line, source.file, source.rank, source.attempt)
+                yield facts[name]
+            text = _text(facts)
     frames = "\n".join(f"{frame.file} {frame.code}" for frame in failure.frames)
     shown = found_in(tuple(dict.fromkeys(row.regex for row in about_log)), f"{frames}\n{failure.log}")
     for row in about_log:
         for name, value in row.tells if row.regex in shown else ():
-            if name not in told:
-                told[name] = Fact(name, value)
-                yield told[name]
+            if name not in facts:
+                facts[name] = Fact(name, value)
+                yield facts[name]
 
 
 @cache

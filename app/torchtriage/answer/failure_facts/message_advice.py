@@ -36,14 +36,14 @@ def message_advice(failure: Failure) -> Iterator[Fact]:
     whole = (" ".join(part.split()) for part in _SENTENCE.split(text))
     sentences = [each for each in whole if not any(regex.search(each) for regex in refused)]
     asked = ((each, pattern) for pattern in patterns for each in sentences if len(each) >= _MIN_LENGTH)
-    told = next(filter(None, (_advice(each, pattern) for each, pattern in asked)), None)
-    if told is None:
+    advice = next(filter(None, (_advice(each, pattern) for each, pattern in asked)), None)
+    if advice is None:
         return
-    command = _command(told, patterns, vocabulary)
+    command = _command(advice, patterns, vocabulary)
     command = command or _command(text, tuple(one for one in patterns if one.name != "setting"), vocabulary)
     # A sentence that is a command keeps its lowercase first letter, because the shell knows no "Pip".
-    starts_command = command is not None and told.split()[0] == command.split()[0]
-    yield failure.fact("advice", told if starts_command else told[:1].upper() + told[1:])
+    starts_command = command is not None and advice.split()[0] == command.split()[0]
+    yield failure.fact("advice", advice if starts_command else advice[:1].upper() + advice[1:])
     if command is not None:
         yield failure.fact("advice_command", command)
 
@@ -53,8 +53,8 @@ def _advice(sentence: str, pattern: VocabularyPattern) -> str | None:
     found = linear_regex(pattern.regex).search(sentence) if pattern.name == "advice" else None
     if found is None or (pattern.unless and linear_regex(pattern.unless).search(sentence)):
         return None
-    told: str = found["advice"].strip().rstrip(":")
-    return told if short(told) == told else None
+    advice: str = found["advice"].strip().rstrip(":")
+    return advice if short(advice) == advice else None
 
 
 def _command(text: str, patterns: tuple[VocabularyPattern, ...], vocabulary: Vocabulary) -> str | None:

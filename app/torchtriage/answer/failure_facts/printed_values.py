@@ -50,8 +50,8 @@ def printed_values(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact
     options or counts that the program printed last above the failure) and `printed_line`. `other_printed_name`,
     `other_printed_value` and `other_printed_line` describe a second name. If the message is about shapes, it also
     yields `printed_shapes` (`x [4, 96], target [4]`) of the names in the failing line, and `printed_shapes_line`."""
-    told = list(_settings(failure, known))
-    for prefix, printed in zip(("printed", "other_printed"), told, strict=False):
+    settings = list(_settings(failure, known))
+    for prefix, printed in zip(("printed", "other_printed"), settings, strict=False):
         yield failure.fact(f"{prefix}_name", printed.name, line=printed.line)
         yield failure.fact(f"{prefix}_value", printed.value, line=printed.line)
         yield failure.fact(f"{prefix}_line", printed.line.number, line=printed.line)
@@ -95,14 +95,14 @@ def _last(
         if (
             name not in text.replace("-", "_")
             or text.strip() in message
-            or not (shapes or not progress.PROGRESS.shows(text))
+            or not (shapes or not progress.PROGRESS.matches(text))
         ):
             continue
         for found in form.finditer(failure.shown(text) if form.search(text) else ""):
             if OF_A_CALL.search(found.string[: found.start()]):
                 continue
-            told = found.groupdict()
-            value = next((told[kind] for kind in _KINDS if told.get(kind) is not None), "")
+            groups = found.groupdict()
+            value = next((groups[kind] for kind in _KINDS if groups.get(kind) is not None), "")
             usage = value == name.upper()  # [--local_rank LOCAL_RANK]
             port = found[0].endswith(f":{value}") and value.isdecimal() and value in message  # master-0:29500
             if (
@@ -113,7 +113,7 @@ def _last(
                 and "[redacted" not in value
                 and not value.endswith(("...", "-"))
             ):
-                values.setdefault(told["parent"] or "", _Printed(name, _plain(value), line))
+                values.setdefault(groups["parent"] or "", _Printed(name, _plain(value), line))
         if values and shapes:
             break
     different = {printed.value for printed in values.values()}

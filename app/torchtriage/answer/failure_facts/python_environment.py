@@ -29,9 +29,11 @@ def python_environment(failure: Failure) -> Iterator[Fact]:
     """Yields `frameworks` (those with files in the traceback, such as `DDP, Trainer`). From the path of a library it
     yields `environment` (the prefix of the Python environment, `/home/x/miniconda3/envs/y`) and `python_version`
     (3.11). A temporary environment, in which an installer builds a package, is not the job's environment."""
-    told = " ".join(f"{frame.file} {frame.code}" for frame in _frames(failure)).replace("\\", "/")
+    frames_text = " ".join(f"{frame.file} {frame.code}" for frame in _frames(failure)).replace("\\", "/")
     vocabulary = failure.reading.matcher.patterns.vocabulary
-    if names := [item.name for item in vocabulary.patterns(FRAMEWORKS) if item.name and re.search(item.exact, told)]:
+    if names := [
+        item.name for item in vocabulary.patterns(FRAMEWORKS) if item.name and re.search(item.exact, frames_text)
+    ]:
         yield failure.fact("frameworks", ", ".join(names))
     paths = [frame.file for frame in reversed(_frames(failure)) if not failure.is_users(frame)]
     paths += re.findall(r"[/\\][^\s'\"():]{1,300}?site-packages", failure.raised.message if failure.raised else "")

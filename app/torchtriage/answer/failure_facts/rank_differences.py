@@ -37,25 +37,25 @@ def rank_differences(failure: Failure) -> Iterator[Fact]:
     """
     events = (failure.finding.event, *failure.finding.samples)
     messages = {event.rank: event.text.split("\n", 1)[0] for event in events if event.rank is not None}
-    if not any(map(_RANK.search, messages.values())) and (told := _different(messages, failure)):
-        yield failure.fact("by_rank", told)
+    if not any(map(_RANK.search, messages.values())) and (differences := _different(messages, failure)):
+        yield failure.fact("by_rank", differences)
     waited = any(map(failure.finding.has_role, (Role.TIMEOUT, Role.PEER_LOSS)))
     above = _printed(failure, waited)
     if above is not None:
-        line, words, told = above
-        yield failure.fact("printed_by_rank", told, line=line)
+        line, words, differences = above
+        yield failure.fact("printed_by_rank", differences, line=line)
         yield failure.fact("printed_by_rank_line", line.number, line=line)
         if words:
             yield failure.fact("printed_by_rank_words", words, line=line)
     steps = _progress(failure) if waited else {}
     last = {rank: step for rank, line in steps.items() if (step := progress.step(line.text[:_MAX_LENGTH])) is not None}
-    if told := _folded({rank: str(step) for rank, step in last.items()}):
-        yield Fact("steps_by_rank", told)
+    if differences := _folded({rank: str(step) for rank, step in last.items()}):
+        yield Fact("steps_by_rank", differences)
 
 
 def _progress(failure: Failure) -> dict[int, Line]:
     """Returns each rank's last line of progress above the failure."""
-    lines = (line for line in failure.printed if progress.PROGRESS.shows(line.text))
+    lines = (line for line in failure.printed if progress.PROGRESS.matches(line.text))
     return {rank: line for line in lines if (rank := _rank(line)) is not None and line.attempt == failure.root.attempt}
 
 
@@ -67,13 +67,13 @@ def _printed(failure: Failure, waited: bool) -> tuple[Line, str, str] | None:
     forms: dict[str, dict[int, Line]] = {}
     for line in failure.printed if waited or of_shapes else ():
         rank = _rank(line)
-        if rank is not None and line.attempt == failure.root.attempt and not progress.PROGRESS.shows(line.text):
+        if rank is not None and line.attempt == failure.root.attempt and not progress.PROGRESS.matches(line.text):
             forms.setdefault(_words(line.text), {})[rank] = line
     for form in sorted(forms.values(), key=lambda form: max(line.position for line in form.values()), reverse=True):
-        told = _different({rank: line.text for rank, line in form.items()}, failure) if len(form) > 1 else None
-        if told and (waited or _SHAPE.search(told)):
+        differences = _different({rank: line.text for rank, line in form.items()}, failure) if len(form) > 1 else None
+        if differences and (waited or _SHAPE.search(differences)):
             last = max(form.values(), key=lambda line: line.position)
-            return last, _name(form), told
+            return last, _name(form), differences
     return None
 
 
@@ -98,7 +98,7 @@ def _different(texts: Mapping[int, str], failure: Failure) -> str | None:
     same = {rank: _RANK.sub("rank", text[:_MAX_LENGTH]) for rank, text in texts.items() if _words(text) == words}
     values = {rank: _VALUE.findall(text) for rank, text in same.items()}
     count = len(values[own])
-    different = [at for at in range(count) if len({told[at] for told in values.values()}) > 1]
+    different = [at for at in range(count) if len({tokens[at] for tokens in values.values()}) > 1]
     different = [at for at in different if not _is_own_number(at, values, same[own], failure)]
     if not 0 < len(different) <= _MAX_VALUES:
         return None
@@ -107,26 +107,27 @@ def _different(texts: Mapping[int, str], failure: Failure) -> str | None:
 
 def _told(text: str, different: list[int]) -> str:
     """Returns the values at some positions in a line. A value without a name before it is followed by the next word."""
-    told = []
+    parts = []
     for found in (found for at, found in enumerate(_VALUE.finditer(text)) if at in different):
         before, after = _BEFORE.search(text[: found.start()]), _AFTER.match(text, found.end())
         named = before is not None and before[2] and before[1] != "rank"
-        told.append(
+        parts.append(
             _plain(found[0]) if named or not after or _SHAPE.search(found[0]) else f"{_plain(found[0])} {after[1]}"
         )
-    return ", ".join(dict.fromkeys(told))
+    return ", ".join(dict.fromkeys(parts))
 
 
 def _is_own_number(at: int, values: Mapping[int, list[str]], text: str, failure: Failure) -> bool:
     """Returns whether a value only identifies the process: its rank, its device, its file or a time."""
-    told = {rank: one[at] for rank, one in values.items()}
-    if all(value.isdecimal() for value in told.values()) and len({int(v) - rank for rank, v in told.items()}) == 1:
+    column = {rank: one[at] for rank, one in values.items()}
+    if all(value.isdecimal() for value in column.values()) and len({int(v) - rank for rank, v in column.items()}) == 1:
         return True
     if all(
-        re.sub(r"\d+", "", value) == re.sub(r"\d+", "", told[min(told)]) and "/" in value for value in told.values()
+        re.sub(r"\d+", "", value) == re.sub(r"\d+", "", column[min(column)]) and "/" in value
+        for value in column.values()
     ):
         return True
-    if any("." in value and not _SHAPE.search(value) and value.count(".") == 1 for value in told.values()):
+    if any("." in value and not _SHAPE.search(value) and value.count(".") == 1 for value in column.values()):
         return True  # such as a loss or a time
     spans = [found.start() for found in _VALUE.finditer(text)]
     before = _BEFORE.search(text[: spans[at]])
@@ -138,7 +139,7 @@ def _name(form: Mapping[int, Line]) -> str:
     """Returns the words before the first value that differs."""
     texts = [_RANK.sub("rank", line.text[:_MAX_LENGTH]) for line in form.values()]
     values = [_VALUE.findall(text) for text in texts]
-    at = next((at for at in range(len(values[0])) if len({told[at] for told in values}) > 1), 0)
+    at = next((at for at in range(len(values[0])) if len({tokens[at] for tokens in values}) > 1), 0)
     begins = [found.start() for found in _VALUE.finditer(texts[0])]
     before = _BEFORE.search(texts[0][: begins[at]])
     return re.sub(r"(?i)^rank\W*", "", before[1]).strip() if before and before[2] else ""

@@ -75,9 +75,9 @@ def _behind(failure: Failure) -> Iterator[Fact]:
 
 
 def _missing(failure: Failure) -> Fact | None:
-    told = next((reason for reason in failure.root.because if reason.name in _MISSED), None)
-    if told is not None and told.values.get("ranks") is not None:
-        return replace(failure.fact("missing_ranks", str(told.values["ranks"])), rank=None)
+    missed = next((reason for reason in failure.root.because if reason.name in _MISSED), None)
+    if missed is not None and missed.values.get("ranks") is not None:
+        return replace(failure.fact("missing_ranks", str(missed.values["ranks"])), rank=None)
     missing = [mark for mark in failure.marks if mark.kind == "missing"]
     return _of_marks(failure, "missing_ranks", missing) if missing else None
 
@@ -94,10 +94,10 @@ def _spread(failure: Failure) -> Iterator[Fact]:
     if failure.reading.clock_offsets:
         return
     span, places = failure.reading.environment.span, failure.finding.places.values()
-    told = [span.dated(place.time) for place in places]
+    dated = [span.dated(place.time) for place in places]
     others = [mark for mark in failure.marks if mark.kind == "failed"]
-    told += [time for mark in others for time in (mark.time, mark.until)]
-    times = sorted(filter(None, told))
+    dated += [time for mark in others for time in (mark.time, mark.until)]
+    times = sorted(filter(None, dated))
     seconds = seconds_between(times[0], times[-1]) if len(times) > 1 else None
     if seconds is None:
         return

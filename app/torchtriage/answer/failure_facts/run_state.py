@@ -37,26 +37,26 @@ def run_at_failure(failure: Failure) -> Iterator[Fact]:
 
 
 def _of_log(failure: Failure) -> Iterator[Fact]:
-    told = failure.run
-    known = (("launcher", told.launcher, None), ("world_size", told.world_size, "ranks"), ("phase", told.phase, None))
+    run = failure.run
+    known = (("launcher", run.launcher, None), ("world_size", run.world_size, "ranks"), ("phase", run.phase, None))
     for name, value, unit in known:
         if value is not None:
             yield Fact(name, value, unit)
-    if told.step is not None:
-        line = _line_of_step(failure, told.step)
-        yield _at("step", told.step, line)
-        bar = re.search(rf"\| ?{told.step}/([1-9]\d{{0,11}}) \[", progress.newest(line.text)) if line else None
+    if run.step is not None:
+        line = _line_of_step(failure, run.step)
+        yield _at("step", run.step, line)
+        bar = re.search(rf"\| ?{run.step}/([1-9]\d{{0,11}}) \[", progress.newest(line.text)) if line else None
         if line is not None and bar is not None:
             yield _at("total_steps", int(bar[1]), line)
-    if told.exit_code is not None:
+    if run.exit_code is not None:
         ended = exit_of(failure.choice, failure.reading)
-        yield _at("exit_code", told.exit_code, ended.line if ended else None, ended.rank if ended else None)
-    if told.checkpoint is not None:
-        saved = told.checkpoint
+        yield _at("exit_code", run.exit_code, ended.line if ended else None, ended.rank if ended else None)
+    if run.checkpoint is not None:
+        saved = run.checkpoint
         for name, value in (("checkpoint", saved.path), ("checkpoint_step", saved.step)):
             if value is not None:
                 yield Fact(name, value, None, saved.line, saved.file)
-    for name, version in told.versions.items():
+    for name, version in run.versions.items():
         slot = f"{name.replace('-', '_').lower()}_version"
         yield _at(slot, version, failure.reading.environment.version_at.get(name))
 

@@ -74,11 +74,11 @@ def _examples(weights: list[_Weight]) -> list[_Weight]:
 
 def _told(examples: list[_Weight]) -> str:
     """Returns as many examples as fit into a sentence, and how many more there are."""
-    told = [str(examples[0])]
+    listed = [str(examples[0])]
     for weight in examples[1:_SHOWN]:
-        if len("; ".join([*told, str(weight)])) <= _ROOM:
-            told.append(str(weight))
-    return "; ".join(told) + (f"; {left} more" if (left := len(examples) - len(told)) else "")
+        if len("; ".join([*listed, str(weight)])) <= _ROOM:
+            listed.append(str(weight))
+    return "; ".join(listed) + (f"; {left} more" if (left := len(examples) - len(listed)) else "")
 
 
 def _listed(failure: Failure) -> list[_Weight]:

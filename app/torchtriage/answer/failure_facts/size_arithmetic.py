@@ -73,9 +73,9 @@ def _pair(message: str) -> tuple[int, int] | None:
     if product := _PRODUCT.search(message):
         return int(product[2]), int(product[3])
     for form in (_IN_BRACKETS, _NAMED):
-        told = [int(size) for size in form.findall(message)]
-        if len(told) == 2:
-            return told[0], told[1]
+        sizes = [int(size) for size in form.findall(message)]
+        if len(sizes) == 2:
+            return sizes[0], sizes[1]
     shapes = [tuple(map(int, shape.split(","))) for shape in _SHAPE.findall(message)]
     if len(shapes) == 2 and len(shapes[0]) == len(shapes[1]):
         differ = [(one, other) for one, other in zip(*shapes, strict=True) if one != other]

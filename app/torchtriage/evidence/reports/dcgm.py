@@ -92,13 +92,13 @@ def _diagnosis(rows: list[_Row]) -> Iterator[ReportLine]:
     section, before any test."""
     test = status = ""
     for row in rows:
-        told = _TEXT.match(row.label)
+        message = _TEXT.match(row.label)
         if row.label.startswith(_SECTION_MARK):
             test, status = row.label.removeprefix(_SECTION_MARK), ""
-        elif told and (told[1] or not _is_well(status)) and not row.label.lower().startswith("info"):
+        elif message and (message[1] or not _is_well(status)) and not row.label.lower().startswith("info"):
             device = row.label.partition(":")[2].strip()
             yield ReportLine(row.number, _said("diag", device, test, "Fail", row.value))
-        elif not told:
+        elif not message:
             test, status = row.label or test, row.value.strip()
             if "fail" in status.lower():
                 yield ReportLine(row.number, f"dcgmi diag: {test}: {' '.join(status.split())}")
@@ -127,23 +127,23 @@ def _diagnosed(diagnosis: Any, hosts: list[str], where: _Numbers) -> Iterator[Re
     for category in _list(diagnosis, "test_categories"):
         for test in _list(category, "tests"):
             name = str(test.get("name", ""))
-            told: set[str] = set()
+            reported: set[str] = set()
             for result in _list(test, "results"):
                 number = result.get("host_id")
                 host = hosts[number] if isinstance(number, int) and 0 <= number < len(hosts) else None
                 for line in _result(name, result, where):
-                    told.update(_said_of(result))
+                    reported.update(_said_of(result))
                     yield line._replace(host=host)
             summary = test.get("test_summary")
-            if isinstance(summary, dict) and (left := [said for said in _said_of(summary) if said not in told]):
+            if isinstance(summary, dict) and (left := [said for said in _said_of(summary) if said not in reported]):
                 yield from _result(name, {"status": summary.get("status"), "warnings": left}, where)
 
 
 def _said_of(result: dict[str, Any]) -> list[str]:
     """Returns the messages of a result. They are plain text (DCGM 2), or objects whose text has one of several keys (3
     and 4)."""
-    told = result.get("warnings") or result.get("errors") or []
-    every = told if isinstance(told, list) else [told]
+    messages = result.get("warnings") or result.get("errors") or []
+    every = messages if isinstance(messages, list) else [messages]
     words = (
         next((each[key] for key in _WORDS_OF if each.get(key)), "") if isinstance(each, dict) else each
         for each in every
@@ -155,12 +155,12 @@ def _result(test: str, result: dict[str, Any], where: _Numbers) -> Iterator[Repo
     status = str(result.get("status") or "")
     if _is_well(status):
         return
-    told = result.get("entity_id", result.get("gpu_id", result.get("gpu_ids")))
-    device = f"{result.get('entity_group', 'GPU')} {told}" if told is not None else ""
-    told = _said_of(result)
-    for said in told:
+    entity = result.get("entity_id", result.get("gpu_id", result.get("gpu_ids")))
+    device = f"{result.get('entity_group', 'GPU')} {entity}" if entity is not None else ""
+    messages = _said_of(result)
+    for said in messages:
         yield ReportLine(where.of(said), _said("diag", device, test, status, said))
-    if not told and status.lower().startswith("fail"):
+    if not messages and status.lower().startswith("fail"):
         yield ReportLine(where.of(status), ": ".join(part for part in ("dcgmi diag", device, test, status) if part))
 
 

@@ -33,8 +33,8 @@ def lines(text: str) -> Iterator[ReportLine]:
     short = text.lstrip()[:1] in "{[" and text.strip().count("\n") < _MAX_LINE_ENDS
     own = _printed(text) if short else text.split("\n")
     depths = [_key_at(line)[0] for line in own if _EVENT.match(line)]
-    told = _events(own, min(depths)) if depths else _dated(own)
-    yield from (ReportLine(1 if short else number, line, host, time) for number, line, time in told)
+    dated = _events(own, min(depths)) if depths else _dated(own)
+    yield from (ReportLine(1 if short else number, line, host, time) for number, line, time in dated)
 
 
 def _printed(text: str) -> list[str]:
@@ -59,30 +59,30 @@ def _dated(lines: list[str]) -> Iterator[_Told]:
 def _events(lines: list[str], depth: int) -> Iterator[_Told]:
     """Yields `Warning Evicted pod/train-worker-0 The node was low on …` for each event, at the line of its message.
     `depth` is the indent of the keys of events."""
-    told: dict[str, str] = {}
+    fields: dict[str, str] = {}
     at, open_ = 0, ""
     for number, line in enumerate(lines, 1):
         deep, key, value = _key_at(line)
         if deep > depth and open_ == "message":  # the message continues over several lines
-            if len(told["message"]) < _MAX_TEXT:
-                told["message"] += f" {line.strip()}"
+            if len(fields["message"]) < _MAX_TEXT:
+                fields["message"] += f" {line.strip()}"
         elif deep == depth and key:
             key = _NEWER.get(key, key)
-            if key == "apiVersion" and told:
-                yield at, _as_in_the_table(told), _bare(told.get("lastTimestamp", "")) or None
-                told = {}
-            open_, told[key] = key, value
+            if key == "apiVersion" and fields:
+                yield at, _as_in_the_table(fields), _bare(fields.get("lastTimestamp", "")) or None
+                fields = {}
+            open_, fields[key] = key, value
             at = number if key == "message" or not at else at
         elif deep > depth and open_ == "involvedObject" and key in ("kind", "name"):
-            told[f"of {key}"] = _bare(value)
-    if told:
-        yield at, _as_in_the_table(told), _bare(told.get("lastTimestamp", "")) or None
+            fields[f"of {key}"] = _bare(value)
+    if fields:
+        yield at, _as_in_the_table(fields), _bare(fields.get("lastTimestamp", "")) or None
 
 
-def _as_in_the_table(told: dict[str, str]) -> str:
-    subject = f"{told.get('of kind', '').lower()}/{told.get('of name', '')}"
-    words = (told.get(key, "") for key in ("type", "reason"))
-    return "   ".join([*map(_bare, words), subject, _bare(told.get("message", ""))])
+def _as_in_the_table(fields: dict[str, str]) -> str:
+    subject = f"{fields.get('of kind', '').lower()}/{fields.get('of name', '')}"
+    words = (fields.get(key, "") for key in ("type", "reason"))
+    return "   ".join([*map(_bare, words), subject, _bare(fields.get("message", ""))])
 
 
 def _key_at(line: str) -> tuple[int, str, str]:

@@ -65,18 +65,18 @@ def lines_of(
     every = every or [ReportLine(1, f"{form}: nothing to report")]
     if len(every) > _MAX_LINES:
         warning = f"{form}: only its first {_MAX_LINES:,} statements were read"
-    for told in every[:_MAX_LINES]:
-        raw = own[told.number - 1][:MAX_TEXT_LENGTH]
-        place = host_name(told.host) or host
+    for statement in every[:_MAX_LINES]:
+        raw = own[statement.number - 1][:MAX_TEXT_LENGTH]
+        place = host_name(statement.host) or host
         made.append(
             Line(
-                told.number + first - 1,
+                statement.number + first - 1,
                 raw,
-                told.text[:MAX_TEXT_LENGTH],
+                statement.text[:MAX_TEXT_LENGTH],
                 above.down(len(made) + 1),
                 file,
                 host=place,
-                time=told.time,
+                time=statement.time,
             )
         )
     return made, warning

@@ -56,11 +56,11 @@ def _told(rows: Iterable[tuple[int, list[str]]]) -> Iterator[ReportLine]:
         if not names:
             names = [cell.strip() for cell in cells] if any(map(str.strip, cells)) else []
             continue
-        told = {name: cell.strip() for name, cell in zip(names, cells, strict=False) if name}
-        job = told.get("JobID") or told.get("JobIDRaw") or ""
+        fields = {name: cell.strip() for name, cell in zip(names, cells, strict=False) if name}
+        job = fields.get("JobID") or fields.get("JobIDRaw") or ""
         if job and not _STEP.match(job):
-            end = told.get("End")
-            said = " ".join(f"{name}={value}" for name, value in told.items() if value not in _UNKNOWN)
+            end = fields.get("End")
+            said = " ".join(f"{name}={value}" for name, value in fields.items() if value not in _UNKNOWN)
             yield ReportLine(number, f"sacct: {said}"[:1000], time=None if end in _UNKNOWN else end)
 
 
@@ -77,24 +77,24 @@ def _of_json(text: str) -> Iterator[ReportLine]:
             continue
         number = _number(job.get("job_id"))
         at = max(at, text.find(f'"job_id": {number}', at))
-        told = {
+        fields = {
             "JobID": str(number), "JobName": str(job.get("name") or "")[:200], "State": _state(job),
             "Reason": _reason(job), "ExitCode": _exit_code(job.get("exit_code")),
             "NodeList": str(job.get("nodes") or "")[:200],
         }  # fmt: skip
         ended = _number(_mapping(job.get("time")).get("end") or job.get("end_time"))
-        said = " ".join(f"{name}={value}" for name, value in told.items() if value not in _UNKNOWN)
+        said = " ".join(f"{name}={value}" for name, value in fields.items() if value not in _UNKNOWN)
         time = datetime.fromtimestamp(ended, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if 0 < ended < 1 << 33 else None
         yield ReportLine(text.count("\n", 0, at) + 1, f"sacct: {said}"[:1000], time=time)
 
 
-def _mapping(told: Any) -> Mapping[str, Any]:
-    return told if isinstance(told, dict) else {}
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
-def _number(told: Any) -> int:
+def _number(field: Any) -> int:
     """Returns a number. Newer versions wrap it: `{"set": true, "infinite": false, "number": 9}`."""
-    value = told.get("number") if isinstance(told, dict) else told
+    value = field.get("number") if isinstance(field, dict) else field
     return value if isinstance(value, int) else 0
 
 
@@ -109,9 +109,9 @@ def _reason(job: Mapping[str, Any]) -> str:
     return str(job.get("state_reason") or _mapping(job.get("state")).get("reason") or "")[:60]
 
 
-def _exit_code(told: Any) -> str:
+def _exit_code(status: Any) -> str:
     """Returns status and signal as Slurm's tables show them, such as `0:9`."""
-    if not isinstance(told, dict):
-        return f"{told >> 8}:{told & 127}" if isinstance(told, int) else ""
-    signal = _mapping(told.get("signal"))
-    return f"{_number(told.get('return_code'))}:{_number(signal.get('id') or signal.get('signal_id'))}"
+    if not isinstance(status, dict):
+        return f"{status >> 8}:{status & 127}" if isinstance(status, int) else ""
+    signal = _mapping(status.get("signal"))
+    return f"{_number(status.get('return_code'))}:{_number(signal.get('id') or signal.get('signal_id'))}"

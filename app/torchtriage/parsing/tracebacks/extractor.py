@@ -121,7 +121,7 @@ class Tracebacks(Extractor):
         """-> the tracebacks that are still open; where the log was cut before the last line, their frames remain."""
         for stream in self._streams.values():
             head = stream.head or (stream.place[0] if len(stream.frames) > 2 and stream.missed < 3 else None)
-            if head and stream.reading == "frames" and not stream.told and self._at_end(head):
+            if head and stream.reading == "frames" and not stream.has_exception and self._at_end(head):
                 code = stream.frames[-1].code if stream.frames else ""
                 raised = grammar.RAISE.match(code)
                 stream.type, stream.message = (raised[1], [raised[2] or ""]) if raised else (stream.cut_type, [""])
@@ -294,10 +294,10 @@ class Tracebacks(Extractor):
         message = "\n".join(stream.message).strip()
         implicit = stream.implicit and bool(stream.chain)
         lines = (*stream.lines[:LINES_KEPT], *(stream.place if stream.frames else ()))
-        told = tuple(stream.quoted), stream.forward, tuple(stream.outer)
+        context = tuple(stream.quoted), stream.forward, tuple(stream.outer)
         # A notebook shows no line of compiled code.
         frames = tuple(frame for frame in stream.frames if frame.line or not stream.cells)
-        raised = Raised(stream.type, message, frames, lines, implicit, *told)
+        raised = Raised(stream.type, message, frames, lines, implicit, *context)
         place = len(stream.chain) - 1 if stream.inner and stream.chain and not grammar.HEAD.search(message) else None
         if place is not None:
             stream.chain.insert(max(place, 0), raised)

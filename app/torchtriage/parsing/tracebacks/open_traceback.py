@@ -199,7 +199,7 @@ class Stream:
         )
 
     @property
-    def told(self) -> bool:
+    def has_exception(self) -> bool:
         """-> whether an exception was read; a parent's is none of the spawned process that it quotes."""
         return bool(self.chain) and self.spawned is None
 

@@ -50,4 +50,4 @@ class BackTestRow(Base):
     run: Mapped[str]
     stage: Mapped[str]
     seen_at: Mapped[datetime]  # the last write by its process
-    told: Mapped[dict[str, Any]]
+    progress: Mapped[dict[str, Any]] = mapped_column("told")  # the name of the column since the first version

@@ -81,8 +81,8 @@ async def submit(body: LogBody, service: ServiceDep, logs: NamedLogsDep, caller:
     there = await to_thread.run_sync(path.is_file)
     if there and body.analysis_intent == "terminal":
         await to_thread.run_sync(logs.take, service, path)
-    told = SubmittedForm(submitted=True, normalized_path=str(path), mode="SINGLE" if there else "PENDING")
-    return Answer(told.model_dump())
+    form = SubmittedForm(submitted=True, normalized_path=str(path), mode="SINGLE" if there else "PENDING")
+    return Answer(form.model_dump())
 
 
 @router.get("/logs", responses={200: {"model": ResultForm}, **error_responses(400, 403, 404, 409, 413, 422)})
@@ -111,9 +111,13 @@ async def result(
 
 def _completed(service: Service, incident: Incident, by: str, wl_restart: int) -> dict[str, Any]:
     record = decide_about(service, incident.id, by)
-    told = decision_json(record.decision, "en")
+    decision = decision_json(record.decision, "en")
     action = recommendation(record)
-    reason = told["reason"] if record.mode == "enforce" else f"dry run, {what(record.decision, 'en')}: {told['reason']}"
+    reason = (
+        decision["reason"]
+        if record.mode == "enforce"
+        else f"dry run, {what(record.decision, 'en')}: {decision['reason']}"
+    )
     return _answer("completed", action, reason, wl_restart) | {
         "result": {
             "module": _SOURCE,
@@ -122,14 +126,14 @@ def _completed(service: Service, incident: Incident, by: str, wl_restart: int) -
             "result_id": f"{service.settings.base_url}/incidents/{incident.id}",
             "result": [],
             "recommendation": {"action": action, "source": _SOURCE},
-            "decision": told,
+            "decision": decision,
         }
     }
 
 
 def _unfinished(status: str, wl_restart: int) -> dict[str, Any]:
-    told: dict[str, Any] = {"module": _SOURCE, "state": "CONTINUE", "result": [], "decision": None}
-    return _answer(status, "UNKNOWN", "", wl_restart) | {"result": told}
+    content: dict[str, Any] = {"module": _SOURCE, "state": "CONTINUE", "result": [], "decision": None}
+    return _answer(status, "UNKNOWN", "", wl_restart) | {"result": content}
 
 
 def _answer(status: str, action: str, reason: str, wl_restart: int) -> dict[str, Any]:

@@ -179,8 +179,8 @@ def read_brief(incident: str, query: Annotated[BriefQuery, Query()], service: Se
 def compare(incident: str, before: str, service: ServiceDep, _: Reader) -> Response:
     """Compare two runs: what changed from the run of incident `before` to this one. Compares versions, hosts, options
     and other settings in the logs, the time per step, and finds new forms of lines before the failure."""
-    earlier, now, told = compare_runs(service, before, incident)
-    return Answer({"before": earlier.id, "now": now.id, **told.to_json()})
+    earlier, now, comparison = compare_runs(service, before, incident)
+    return Answer({"before": earlier.id, "now": now.id, **comparison.to_json()})
 
 
 @router.delete(

@@ -28,8 +28,8 @@ def resources(body: bytes, kind: str) -> list[ResourceLogs]:
 def success(kind: str, rejected: int, message: str) -> bytes:
     """Returns the body of the answer; empty if all records were accepted."""
     if kind == JSON:
-        told = {"partialSuccess": {"rejectedLogRecords": str(rejected), "errorMessage": message}} if rejected else {}
-        return json.dumps(told).encode()
+        content = {"partialSuccess": {"rejectedLogRecords": str(rejected), "errorMessage": message}} if rejected else {}
+        return json.dumps(content).encode()
     require("otlp", "protobuf")
     from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 
@@ -44,8 +44,8 @@ def failure(kind: str, message: str) -> bytes:
     """Returns the body of an error answer: a google.rpc.Status with only its message."""
     if kind == JSON:
         return json.dumps({"message": message}).encode()
-    told = message.encode()
-    return b"\x12" + _varint(len(told)) + told  # field 2 of google.rpc.Status; no installed library has this message
+    text = message.encode()
+    return b"\x12" + _varint(len(text)) + text  # field 2 of google.rpc.Status; no installed library has this message
 
 
 def _varint(number: int) -> bytes:

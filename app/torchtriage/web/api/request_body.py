@@ -112,8 +112,8 @@ class _Body:
             async with asyncio.timeout(self._left):
                 message = await self._receive()
         except TimeoutError:
-            told = f"fewer than {rate:.0f} bytes a second arrived, for longer than {_TIMEOUT:g} seconds"
-            raise TooSlow(told) from None
+            problem = f"fewer than {rate:.0f} bytes a second arrived, for longer than {_TIMEOUT:g} seconds"
+            raise TooSlow(problem) from None
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         chunk: bytes = message.get("body", b"")

@@ -50,7 +50,7 @@ class RunSummaryBody(BaseModel):
     def _complete(self) -> RunSummaryBody:
         if not self.incident and not self.job_name:
             raise ValueError("give incident, or job_name for a successful run")
-        pairs = [text for told in (self.job, self.versions, self.environment) for pair in told.items() for text in pair]
+        pairs = [text for part in (self.job, self.versions, self.environment) for pair in part.items() for text in pair]
         if sum(map(len, (*pairs, *self.hosts, *self.lines))) > _MAX_CHARACTERS:
             raise ValueError(f"a summary has at most {_MAX_CHARACTERS} characters")
         return self
@@ -68,13 +68,13 @@ class KeptForm(BaseModel):
 
 
 @router.post("", responses={200: {"model": KeptForm}, **error_responses(400, 403, 404, 413, 422)})
-def keep(told: RunSummaryBody, service: ServiceDep, caller: Submitter) -> Response:
+def keep(summary: RunSummaryBody, service: ServiceDep, caller: Submitter) -> Response:
     """Store the summary of a run at its end. That of a successful run is stored by job name, for later comparison; that
     of a failed run with its incident. The answer says what changed since the last successful run."""
-    if told.incident is None:
-        run_summaries.keep_good_run(service, told.job_name or "", told.cluster, told.job_id, told.summary())
+    if summary.incident is None:
+        run_summaries.keep_good_run(service, summary.job_name or "", summary.cluster, summary.job_id, summary.summary())
         return Answer({"since_good": None})
-    incident = run_summaries.keep_failed_run(service, told.incident, told.job_id, told.summary())
+    incident = run_summaries.keep_failed_run(service, summary.incident, summary.job_id, summary.summary())
     found = run_summaries.since_good(service, incident) if caller.may(Scope.READ) else None
     return Answer({"since_good": since_good_form(found)})
 
@@ -85,5 +85,5 @@ def since_good_form(found: SinceGood | None) -> dict[str, Any] | None:
 
 
 def _change_form(change: Change) -> dict[str, Any]:
-    told = {name: value for name, value in fields_form(change).items() if name not in ("line", "file")}
-    return told | {"says": {"en": sentence(change, False), "zh": sentence(change, True)}}
+    fields = {name: value for name, value in fields_form(change).items() if name not in ("line", "file")}
+    return fields | {"says": {"en": sentence(change, False), "zh": sentence(change, True)}}

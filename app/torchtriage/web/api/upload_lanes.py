@@ -57,8 +57,8 @@ class Watch:
         if self._bytes > self._lane.bytes or seconds > self._lane.seconds:
             raise _Outgrown
         if seconds > _SECONDS + self._bytes / _PACE:
-            told = f"{seconds:.1f} s were not enough to unpack this log and remove its secrets"
-            raise LogTooLarge(told, seconds=round(seconds, 1), bytes=self._bytes)
+            problem = f"{seconds:.1f} s were not enough to unpack this log and remove its secrets"
+            raise LogTooLarge(problem, seconds=round(seconds, 1), bytes=self._bytes)
 
 
 class Intake:

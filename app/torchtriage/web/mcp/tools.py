@@ -98,8 +98,8 @@ class Tools:
         found = incidents.read_incident(self.service, incident)
         count = max(1, min(lines, _MAX_LINES))
         stored, read = incidents.read_log(self.service, found, max(1, first), count, file)
-        told = [{"line": line.line, "text": line.text} for line in read]
-        return {"file": stored.name, "total": stored.lines, "lines": told}
+        numbered = [{"line": line.line, "text": line.text} for line in read]
+        return {"file": stored.name, "total": stored.lines, "lines": numbered}
 
     def similar_incidents(self, incident: str, limit: int = 10) -> list[dict[str, Any]]:
         """Find earlier failures that are similar to a stored one, most similar first, with notes of people about what

@@ -35,8 +35,8 @@ def _line(change: Change, lang: Language) -> ChangeLine:
     did, thing = f"did_{change.action.replace(' ', '_')}", f"thing_{kind}"
     if isinstance(undone, str) and (undo := f"did_undo_{undone.replace(' ', '_')}") in catalogue():
         did = undo
-    told = change.detail.get("after")
-    if isinstance(told, dict) and (judged := f"{did}_{told.get('verdict')}") in catalogue():
+    after = change.detail.get("after")
+    if isinstance(after, dict) and (judged := f"{did}_{after.get('verdict')}") in catalogue():
         did = judged
     return ChangeLine(
         change.at,

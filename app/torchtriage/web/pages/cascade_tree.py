@@ -28,16 +28,16 @@ def cascade_tree(verdict: Verdict) -> tuple[Branch, ...]:
         cause = cascade.because_of
         behind = cause if cause in known and cause not in (root, cascade.entry) else None
         below.setdefault(behind, []).append(cascade)
-    told: set[int] = set()
+    placed: set[int] = set()
 
     def grown(cause: str | None) -> tuple[Branch, ...]:
         branches = []
         for cascade in below.get(cause, ()):
-            if id(cascade) not in told:
-                told.add(id(cascade))
+            if id(cascade) not in placed:
+                placed.add(id(cascade))
                 branches.append(Branch(cascade, grown(cascade.entry) if cascade.entry else ()))
         return tuple(branches)
 
     tree = grown(None)
     # Two that explain one another hang on no branch.
-    return tree + tuple(Branch(cascade) for cascade in cascades if id(cascade) not in told)
+    return tree + tuple(Branch(cascade) for cascade in cascades if id(cascade) not in placed)

@@ -84,20 +84,20 @@ def make_token(request: Request, service: ServiceDep, caller: Admin, kind: Annot
 def light(request: Request, service: ServiceDep) -> Response:
     """Returns whether a report from the sender `from` has arrived: its incident, and how long ago that was."""
     report = by_sender(service).get(value(request, "from"))
-    told = {"incident": report.incident, "ago": ago(language(request), report.at)} if report else {"incident": None}
-    return JSONResponse(told, headers={"Cache-Control": "no-store"})
+    content = {"incident": report.incident, "ago": ago(language(request), report.at)} if report else {"incident": None}
+    return JSONResponse(content, headers={"Cache-Control": "no-store"})
 
 
 def _page(service: Service, lang: Language, kind: str, secret: str | None = None) -> ConnectPage:
-    told, reports, guarded = _told()[kind], by_sender(service), service.settings.auth != "none"
+    guide, reports, guarded = _told()[kind], by_sender(service), service.settings.auth != "none"
     filled = _values(service.settings.base_url, (secret or _PLACEHOLDER) if guarded else None)
     return ConnectPage(
         kind=kind,
         kinds=tuple(Choice(name, f"/connect?from={name}", name == kind) for name in _told()),
         steps=tuple(
-            Step(Text(step["en"], step["zh"]).in_(lang), _command(step["run"], filled)) for step in told["steps"]
+            Step(Text(step["en"], step["zh"]).in_(lang), _command(step["run"], filled)) for step in guide["steps"]
         ),
-        more=tuple((name, guide_page(name, lang).title) for name in told["more"]),
+        more=tuple((name, guide_page(name, lang).title) for name in guide["more"]),
         report=reports.get(kind),
         lit=frozenset(reports),
         guarded=guarded,

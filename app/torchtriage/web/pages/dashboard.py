@@ -30,7 +30,7 @@ class DashboardPage:
     """`titles` are the entries' in the reader's language; `drain` the commands for `drained` hosts; `csv` the address
     of each table; what is `before` is of as many days before, None where less than all is known of them."""
 
-    told: Dashboard
+    board: Dashboard
     by_area: Drawn
     by_owner: Drawn
     titles: dict[str, str]
@@ -53,17 +53,17 @@ class DashboardPage:
 @router.get("/dashboard")
 def show(request: Request, service: ServiceDep) -> Response:
     asked, cluster = asked_range(request), value(request, "cluster")
-    told = dashboard(service, asked.range, cluster or None)
+    board = dashboard(service, asked.range, cluster or None)
     lang = language(request)
-    bad = [known.host for known in told.bad_hosts if known.hardware >= _BAD]
-    before = told.before
-    entries = {cost.name for cost in told.causes} | {one.entry for one in told.precision}
+    bad = [known.host for known in board.bad_hosts if known.hardware >= _BAD]
+    before = board.before
+    entries = {cost.name for cost in board.causes} | {one.entry for one in board.precision}
     kept = {"cluster": cluster}
     query = asked.query | kept
     page = DashboardPage(
-        told=told,
-        by_area=drawn(told.by_area, partial(_link, "area", told)),
-        by_owner=drawn(told.by_owner, partial(_link, "owner", told)),
+        board=board,
+        by_area=drawn(board.by_area, partial(_link, "area", board)),
+        by_owner=drawn(board.by_owner, partial(_link, "owner", board)),
         titles={entry: title_of(entry, service.knowledge, lang) or entry for entry in entries if entry},
         drain=commands(bad),
         drained=len(bad),
@@ -74,11 +74,11 @@ def show(request: Request, service: ServiceDep) -> Response:
         ranges=asked.choices("/dashboard", kept),
         clusters=tuple(cluster_names(service)),
         cluster=cluster,
-        since=told.range.first.isoformat(),
-        until=told.range.last.isoformat(),
-        incidents=_days(told) | kept,
-        csv={name: address("/dashboard.csv", {"table": name} | query) for name in told.tables()},
-        json=address("/api/v1/dashboard", _days(told) | kept),
+        since=board.range.first.isoformat(),
+        until=board.range.last.isoformat(),
+        incidents=_days(board) | kept,
+        csv={name: address("/dashboard.csv", {"table": name} | query) for name in board.tables()},
+        json=address("/api/v1/dashboard", _days(board) | kept),
     )
     return render(request, "dashboard.html", page)
 
@@ -93,14 +93,14 @@ def as_csv(request: Request, service: ServiceDep) -> Response:
     return csv_answer(name, tables[name])
 
 
-def _link(name: str, told: Dashboard, time: str, part: str) -> str:
+def _link(name: str, board: Dashboard, time: str, part: str) -> str:
     """Returns the URL of the list of incidents that a bar counts. An empty time or part means all."""
-    when = {"day": time} if time else _days(told)
+    when = {"day": time} if time else _days(board)
     if not part:
-        return address("/incidents", when | {"outcome": "failed", "cluster": told.cluster})
-    parts = told.by_area.rest if part == OTHERS else (part,)
-    return address("/incidents", when | {name: ",".join(parts), "cluster": told.cluster})
+        return address("/incidents", when | {"outcome": "failed", "cluster": board.cluster})
+    parts = board.by_area.rest if part == OTHERS else (part,)
+    return address("/incidents", when | {name: ",".join(parts), "cluster": board.cluster})
 
 
-def _days(told: Dashboard) -> dict[str, str]:
-    return {"since": told.range.first.isoformat(), "until": told.range.last.isoformat()}
+def _days(board: Dashboard) -> dict[str, str]:
+    return {"since": board.range.first.isoformat(), "until": board.range.last.isoformat()}

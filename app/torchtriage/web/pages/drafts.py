@@ -109,7 +109,7 @@ class DraftPage:
         if self.checked is not None:
             return tuple(self.checked.known)
         example = self.values["example"]
-        return tuple(name for name, told in self.slots.items() if all(part in example for part in told.split(":")))
+        return tuple(name for name, parts in self.slots.items() if all(part in example for part in parts.split(":")))
 
     @property
     def says(self) -> Text | None:

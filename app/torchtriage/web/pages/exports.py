@@ -45,9 +45,9 @@ _COLUMNS = ("id", "received_at", "state", "outcome", "entry", "title", "rank", "
 def _rows(items: Iterable[Incident], base_url: str) -> Iterator[list[object]]:
     yield list(_COLUMNS)
     for item in items:
-        told = item.as_dict(base_url)
-        verdict, group = told["verdict"] or {}, told["group"] or {}
+        values = item.as_dict(base_url)
+        verdict, group = values["verdict"] or {}, values["group"] or {}
         root = verdict.get("root_cause") or {}
         # Parts of an incident have names in common (its own id and its group's), so later ones win.
-        known = told["job"] | root | told | {"outcome": verdict.get("outcome"), "group": group.get("id")}
+        known = values["job"] | root | values | {"outcome": verdict.get("outcome"), "group": group.get("id")}
         yield [known.get(name) for name in _COLUMNS]

@@ -49,8 +49,8 @@ def as_page(request: Request, service: ServiceDep) -> Response:
 def as_json(request: Request, service: ServiceDep) -> Response:
     """Returns for each filter its values, with their texts and counts."""
     page = _page(service, asked_filters(request), language(request))
-    told = {name: [[one.value, one.text, one.count] for one in found] for name, found in page.values.items()}
-    return JSONResponse(told, headers={"Cache-Control": "private, no-cache", "Vary": "Accept-Language, Cookie"})
+    values = {name: [[one.value, one.text, one.count] for one in found] for name, found in page.values.items()}
+    return JSONResponse(values, headers={"Cache-Control": "private, no-cache", "Vary": "Accept-Language, Cookie"})
 
 
 def _page(service: Service, asked: dict[str, str], lang: Language) -> ValuesPage:

@@ -63,8 +63,9 @@ class Regrouped:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What the incident that stands for a group tells first, in the reader's language: of its newest the surest."""
+class GroupAnswer:
+    """The answer that a group shows: that of the newest incident with the highest confidence, in the reader's
+    language."""
 
     id: str
     verdict: Verdict
@@ -90,7 +91,7 @@ class GroupPage:
     merged group that led here; `issues` are at trackers."""
 
     item: GroupItem
-    told: Told | None
+    answer: GroupAnswer | None
     trend: Drawn
     days: int
     statuses: tuple[str, ...]
@@ -122,7 +123,7 @@ def group(request: Request, service: ServiceDep, group_id: str) -> Response:
     came_by = value(request, "from")
     page = GroupPage(
         item=group_item(found, service.knowledge, lang),
-        told=_told(service, within.items, lang),
+        answer=_answer(service, within.items, lang),
         trend=drawn_trends(trends(service, [found.id], DAYS), _day_of)[found.id],
         days=DAYS,
         statuses=STATUSES,
@@ -207,7 +208,7 @@ def split(service: ServiceDep, group_id: str, caller: Writer, part: Annotated[st
     return _there(group_id, said="split", other=own.id)
 
 
-def _told(service: Service, incidents: tuple[IncidentSummary, ...], lang: Language) -> Told | None:
+def _answer(service: Service, incidents: tuple[IncidentSummary, ...], lang: Language) -> GroupAnswer | None:
     rooted = [(incident.id, incident.root) for incident in incidents if incident.root]
     best = min(rooted, key=lambda one: _SURE.index(one[1].confidence) if one[1].confidence in _SURE else len(_SURE),
                default=None)  # fmt: skip
@@ -215,7 +216,7 @@ def _told(service: Service, incidents: tuple[IncidentSummary, ...], lang: Langua
     if best is None or verdict is None:
         return None
     verdict = localized(verdict, service.knowledge, lang)
-    return Told(best[0], verdict, first_screen(verdict, lang))
+    return GroupAnswer(best[0], verdict, first_screen(verdict, lang))
 
 
 def _tried(service: Service, group_id: str) -> Tried:

@@ -205,5 +205,5 @@ def _rows(items: tuple[Group, ...], base_url: str) -> Iterator[list[object]]:
              "last_seen", "regressed_at", "owner", "note")  # fmt: skip
     yield list(names)
     for item in items:
-        told = item.as_dict(base_url)
-        yield [told[name] for name in names]
+        values = item.as_dict(base_url)
+        yield [values[name] for name in names]

@@ -170,6 +170,6 @@ def _rows(records: list[HostRecord]) -> Iterator[list[object]]:
     names = ("host", "count", "hardware", "jobs", "first_seen", "last_seen", "gpu_hours_lost")
     yield [*names, "entries"]
     for record in records:
-        told = fields_form(record)
+        values = fields_form(record)
         entries = "; ".join(f"{entry} {count}" for entry, count in record.entries.items())
-        yield [*(told[name] for name in names), entries]
+        yield [*(values[name] for name in names), entries]

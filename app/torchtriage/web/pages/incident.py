@@ -122,9 +122,11 @@ def incident(request: Request, service: ServiceDep, incident_id: str) -> Respons
 def why(request: Request, service: ServiceDep, incident_id: str) -> Response:
     """Shows why an entry did or did not match this log."""
     found, entry, lang = read_incident(service, incident_id), request.query_params.get("entry", ""), language(request)
-    told = why_not(service, found, entry, lang)
+    explanation = why_not(service, found, entry, lang)
     title = title_of(entry, service.knowledge, lang) or entry
-    return render(request, "incident_why.html", WhyPage(found, excerpt(service, found, None), entry, title, told))
+    return render(
+        request, "incident_why.html", WhyPage(found, excerpt(service, found, None), entry, title, explanation)
+    )
 
 
 @router.post("/incidents/{incident_id}/feedback")

@@ -121,8 +121,8 @@ def hits(request: Request, service: ServiceDep, incident_id: str) -> Response:
     file = next((known for known in incident.log.files if known.name == wanted.file), incident.log.files[0])
     several = len(incident.log.files) > 1
     log = LogPiece(incident.id, wanted, file, several, (), 0)
-    told = find_all(service, incident, file, _sought(wanted, _ALL), wanted.first or 1, _MAX_HITS)
-    return render(request, "log_hits.html", HitsPage(log, told))
+    found = find_all(service, incident, file, _sought(wanted, _ALL), wanted.first or 1, _MAX_HITS)
+    return render(request, "log_hits.html", HitsPage(log, found))
 
 
 def wanted_of(request: Request) -> Wanted:
@@ -171,16 +171,16 @@ def _with_hits(service: Service, request: Request, page: LogPage) -> LogPage:
     """Returns the page with the lines found within the time that a reader waits for it."""
     piece, until = page.log, time.monotonic() + _TIMEOUT
     start = _number(request, "hits") or 1
-    told = find_all(service, page.incident, piece.file, _sought(piece.wanted, _ALL), start, _MAX_HITS)
-    while not told.ended and len(told.lines) < _MAX_HITS and time.monotonic() < until:
-        room = _MAX_HITS - len(told.lines)
-        more = find_all(service, page.incident, piece.file, _sought(piece.wanted, _ALL), told.looked + 1, room)
-        told = Hits((*told.lines, *more.lines), told.count + more.count, more.looked, more.ended)
-    listed = told.lines[-1].line if told.count > len(told.lines) else told.looked
+    hits = find_all(service, page.incident, piece.file, _sought(piece.wanted, _ALL), start, _MAX_HITS)
+    while not hits.ended and len(hits.lines) < _MAX_HITS and time.monotonic() < until:
+        room = _MAX_HITS - len(hits.lines)
+        more = find_all(service, page.incident, piece.file, _sought(piece.wanted, _ALL), hits.looked + 1, room)
+        hits = Hits((*hits.lines, *more.lines), hits.count + more.count, more.looked, more.ended)
+    listed = hits.lines[-1].line if hits.count > len(hits.lines) else hits.looked
     kept = [(name, value) for name, value in request.query_params.multi_items() if name not in ("hits", "lang")]
-    more_hits = None if told.ended and told.count == len(told.lines) else listed + 1
+    more_hits = None if hits.ended and hits.count == len(hits.lines) else listed + 1
     address = f"{request.url.path}?{urlencode([*kept, ('hits', more_hits)])}" if more_hits else None
-    return replace(page, hits=told, more_hits=address)
+    return replace(page, hits=hits, more_hits=address)
 
 
 def _start(wanted: Wanted, go: str) -> int:

@@ -33,8 +33,8 @@ class Row:
 
     @property
     def classes(self) -> str:
-        told = (self.mark, "focus" if self.focus else "", "hit" if self.hit else "")
-        return " ".join(name for name in told if name)
+        names = (self.mark, "focus" if self.focus else "", "hit" if self.hit else "")
+        return " ".join(name for name in names if name)
 
     @property
     def colour(self) -> int:

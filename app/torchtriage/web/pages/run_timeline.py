@@ -101,11 +101,11 @@ class RunTimeline:
 
 def run_timeline(verdict: Verdict) -> RunTimeline | None:
     """Returns the timeline of the run, or None if the log shows fewer than two moments."""
-    told = [*_of_ranks(verdict), *_events(verdict), *_steps_saved(verdict)]
+    placed = [*_of_ranks(verdict), *_events(verdict), *_steps_saved(verdict)]
     points = timeline_curves.points(verdict.run.progress)
     file = verdict.run.progress.file if verdict.run.progress else None
     spots = [Spot(point.line, file, point.time) for point in points]
-    for item in (one.item for one in told):
+    for item in (one.item for one in placed):
         spots += [Spot(item.line or 0, item.file, item.time), Spot(item.line or 0, item.file, item.until or item.time)]
     spots += [
         Spot(mark.line or 0, mark.file, time)
@@ -116,16 +116,16 @@ def run_timeline(verdict: Verdict) -> RunTimeline | None:
         return None
     values, timed, zone = measured(spots, len(points))
     of_points, rest = [value or 0.0 for value in values[: len(points)]], values[len(points) :]
-    for n, one in enumerate(told):
+    for n, one in enumerate(placed):
         one.at, one.until = rest[2 * n], rest[2 * n + 1] if timed else None
-    of_marks = rest[2 * len(told) :]
+    of_marks = rest[2 * len(placed) :]
     places = {id(mark): (of_marks[2 * n], of_marks[2 * n + 1]) for n, mark in enumerate(verdict.timeline)}
-    return _drawn(verdict, told, points, of_points, places, timed, zone)
+    return _drawn(verdict, placed, points, of_points, places, timed, zone)
 
 
 def _drawn(
     verdict: Verdict,
-    told: list[_Placed],
+    items: list[_Placed],
     points: list[Point],
     of_points: list[float],
     places: dict[int, tuple[float | None, float | None]],
@@ -133,28 +133,28 @@ def _drawn(
     zone: float | None,
 ) -> RunTimeline | None:
     waits = [at - mark.waited for mark in verdict.timeline if timed and mark.waited and (at := places[id(mark)][0])]
-    for one in told:
+    for one in items:
         if one.item.kind == "missing":  # What shows it is a line of the others: it was missing since they waited.
             one.at = min(waits, default=one.at)
-    failures = [one.at for one in told if one.item.kind in KINDS and one.at is not None]
+    failures = [one.at for one in items if one.item.kind in KINDS and one.at is not None]
     focus = min([*waits, *failures], default=None)
-    every = [*of_points, *waits, *(value for one in told for value in (one.at, one.until) if value is not None)]
+    every = [*of_points, *waits, *(value for one in items for value in (one.at, one.until) if value is not None)]
     if len(set(every)) < 2:
         return None
-    line = axis(every, focus, timed, zone, not any((one.item.time or "").startswith("--") for one in told))
+    line = axis(every, focus, timed, zone, not any((one.item.time or "").startswith("--") for one in items))
     shown = min(
-        [at for one in told if one.item.kind in KINDS[:1] + KINDS[2:] and (at := one.at) is not None], default=None
+        [at for one in items if one.item.kind in KINDS[:1] + KINDS[2:] and (at := one.at) is not None], default=None
     )
     stretches = timeline_curves.gaps(points, of_points, shown) if timed else []
     gaps = tuple(Gap(line.at(a), round(line.at(b) - line.at(a), 1), b - a, points[n].line) for a, b, n in stretches)
     file = verdict.run.progress.file if verdict.run.progress else None
-    told += [
+    items += [
         _Placed(Item("gap", gap.after, file, points[n].time, seconds=gap.seconds), at=a)
         for gap, (a, _, n) in zip(gaps, stretches, strict=True)
     ]
-    told.sort(key=lambda one: (one.at is None, one.at or 0.0, one.item.line or 0))
+    items.sort(key=lambda one: (one.at is None, one.at or 0.0, one.item.line or 0))
     placed = [replace(point, at=line.at(value)) for point, value in zip(points, of_points, strict=True)]
-    below, job = _rows(verdict, told, places, line, timed)
+    below, job = _rows(verdict, items, places, line, timed)
     return RunTimeline(
         axis=line,
         curves=timeline_curves.curves(placed, {gap.left for gap in gaps}),
@@ -169,13 +169,13 @@ def _drawn(
                 moment=line.moment(one.at),
                 moment_until=line.moment(one.until),
             )
-            for one in told
+            for one in items
         ),
         marks=_by_rank(verdict.timeline),
         file=file,
         silent=gaps[-1].seconds if gaps and stretches[-1][2] == len(points) - 1 else None,
         step_time=timeline_curves.usual(points),
-        some_times=not timed and any(one.item.time for one in told),
+        some_times=not timed and any(one.item.time for one in items),
     )
 
 
@@ -249,14 +249,14 @@ def _from_cascades(verdict: Verdict) -> Iterable[RunEvent]:
 
 def _rows(
     verdict: Verdict,
-    told: Sequence[_Placed],
+    placed: Sequence[_Placed],
     places: dict[int, tuple[float | None, float | None]],
     line: Axis,
     timed: bool,
 ) -> tuple[tuple[Row, ...], tuple[Sign, ...]]:
     """Returns rows of hosts and ranks, and the signs of the whole job, which belong to no row."""
     marks: list[tuple[RankMark, Sign | None]] = []
-    for n, one in enumerate(told):
+    for n, one in enumerate(placed):
         marks += [(mark, _sign_of(mark, one, n, places[id(mark)], line, timed)) for mark in one.marks]
     hosts = dict(verdict.run.host_ranks)
     root = verdict.root_cause
@@ -267,7 +267,7 @@ def _rows(
     home = {rank: host for host, ranks in hosts.items() for rank in ranks}
     of_host: dict[str, list[Sign]] = defaultdict(list)
     job: list[Sign] = []
-    for n, one in enumerate(told):
+    for n, one in enumerate(placed):
         item = one.item
         if one.at is None or item.kind in ("gap", "silent"):
             continue

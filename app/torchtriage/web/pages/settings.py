@@ -172,5 +172,5 @@ def _page(
 def option_sentences() -> dict[str, str]:
     """Returns the Chinese description of each option, by variable. The English one is in the declaration of the
     option."""
-    told = tomllib.loads(Path(__file__).with_name("option_descriptions.toml").read_text("utf-8"))
-    return {f"{PREFIX}{name.upper()}": sentence for name, sentence in told.items()}
+    sentences = tomllib.loads(Path(__file__).with_name("option_descriptions.toml").read_text("utf-8"))
+    return {f"{PREFIX}{name.upper()}": sentence for name, sentence in sentences.items()}

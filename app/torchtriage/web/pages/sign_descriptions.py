@@ -42,8 +42,8 @@ def signs_in_words(entry: Entry) -> tuple[tuple[SignPart, ...], ...]:
 def in_words(pattern: str) -> tuple[str, ...]:
     """Returns what a regex looks for, each alternative once: `(a|b)\\d+ out` gives `(a / b)… out`."""
     ways = alternatives(_FLAGS.sub("", pattern))
-    told = (_tidy("".join(map(_token, way))) for way in ways)
-    return tuple(dict.fromkeys(way for way in told if way.strip(OPEN)))
+    descriptions = (_tidy("".join(map(_token, way))) for way in ways)
+    return tuple(dict.fromkeys(way for way in descriptions if way.strip(OPEN)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,8 +69,8 @@ class Axis:
         if not self.timed:
             return ()
         edges = [self.knots[0], *(knot for knot in self.knots[2:] if self.enlarged is not None), self.knots[-1]]
-        told = dict.fromkeys(value for value, _ in edges)
-        return tuple(self._tick(value) for value in told)
+        values = dict.fromkeys(value for value, _ in edges)
+        return tuple(self._tick(value) for value in values)
 
     @property
     def one_day(self) -> bool:

@@ -62,22 +62,24 @@ def points(curve: ProgressCurve | None) -> list[Point]:
     if curve is None:
         return []
     columns = curve.values.items()
-    told = [
+    found = [
         Point(line, time, step, {name: value for name, column in columns if (value := column[at]) is not None})
         for at, (line, time, step) in enumerate(zip(curve.lines, curve.times, curve.steps, strict=True))
     ]
-    if any(STEP_TIME in point.values for point in told):
-        return told
-    return told[:1] + [replace(point, values=point.values | _since(before, point)) for before, point in pairwise(told)]
+    if any(STEP_TIME in point.values for point in found):
+        return found
+    return found[:1] + [
+        replace(point, values=point.values | _since(before, point)) for before, point in pairwise(found)
+    ]
 
 
-def curves(told: Sequence[Point], broken: Collection[float]) -> tuple[Curve, ...]:
+def curves(points: Sequence[Point], broken: Collection[float]) -> tuple[Curve, ...]:
     """Returns the values that change, as curves. A curve is interrupted at each `broken` place."""
-    drawn = (_curve(name, told, broken) for name in _NAMES)
+    drawn = (_curve(name, points, broken) for name in _NAMES)
     return tuple(curve for curve in drawn if curve)[:_MAX_COUNT]
 
 
-def gaps(told: Sequence[Point], places: Sequence[float], end: float | None) -> list[tuple[float, float, int]]:
+def gaps(points: Sequence[Point], places: Sequence[float], end: float | None) -> list[tuple[float, float, int]]:
     """Returns (start, end, number of the point before) of each period in seconds without progress. `end` is when the
     run failed. Of a long log only some lines of progress are known, so steps that continued at their pace are no
     gap."""
@@ -86,17 +88,17 @@ def gaps(told: Sequence[Point], places: Sequence[float], end: float | None) -> l
     least = max(_GAP, _USUAL * median(after - before for before, after in pairwise(places)))
     paces = [
         seconds / steps
-        for n in range(len(told) - 1)
-        if (steps := _steps(told, n)) and (seconds := places[n + 1] - places[n])
+        for n in range(len(points) - 1)
+        if (steps := _steps(points, n)) and (seconds := places[n + 1] - places[n])
     ]
     pace = median(paces) if paces else None
 
     def went_on(n: int, seconds: float) -> bool:
-        if n + 1 == len(told):
+        if n + 1 == len(points):
             return False
-        steps = _steps(told, n)
+        steps = _steps(points, n)
         if steps is None or pace is None:
-            return told[n + 1].line - told[n].line > _FEW_LINES
+            return points[n + 1].line - points[n].line > _FEW_LINES
         return steps > 0 and seconds / steps < _USUAL * pace
 
     stretches = [*pairwise(places), *([(places[-1], end)] if end is not None else [])]
@@ -107,24 +109,24 @@ def gaps(told: Sequence[Point], places: Sequence[float], end: float | None) -> l
     ]
 
 
-def sliced(told: Sequence[Point]) -> tuple[Point, ...]:
+def sliced(points: Sequence[Point]) -> tuple[Point, ...]:
     """Returns the points, each with the slice that is closer to it than to any other point."""
-    borders = [0.0, *(round((before.at + after.at) / 2, 1) for before, after in pairwise(told)), WIDTH]
+    borders = [0.0, *(round((before.at + after.at) / 2, 1) for before, after in pairwise(points)), WIDTH]
     return tuple(
         replace(point, left=left, width=max(round(right - left, 1), 0.0))
-        for point, (left, right) in zip(told, pairwise(borders), strict=True)
+        for point, (left, right) in zip(points, pairwise(borders), strict=True)
     )
 
 
-def usual(told: Sequence[Point], name: str = STEP_TIME) -> float | None:
+def usual(points: Sequence[Point], name: str = STEP_TIME) -> float | None:
     """Returns the median of a value."""
-    values = [point.values[name] for point in told if name in point.values]
+    values = [point.values[name] for point in points if name in point.values]
     return median(values) if values else None
 
 
-def _steps(told: Sequence[Point], n: int) -> int | None:
+def _steps(points: Sequence[Point], n: int) -> int | None:
     """Returns the number of steps from a point to the next one."""
-    before, after = told[n].step, told[n + 1].step
+    before, after = points[n].step, points[n + 1].step
     return after - before if before is not None and after is not None else None
 
 
@@ -134,10 +136,10 @@ def _since(before: Point, point: Point) -> dict[str, float]:
     return {STEP_TIME: round(seconds / done, 4)} if seconds and done > 0 else {}
 
 
-def _curve(name: str, told: Sequence[Point], broken: Collection[float]) -> Curve | None:
+def _curve(name: str, points: Sequence[Point], broken: Collection[float]) -> Curve | None:
     known = [
         (point.at, float(value))
-        for point in told
+        for point in points
         if (value := point.step if name == STEP else point.values.get(name)) is not None
     ]
     values = [value for _, value in known]

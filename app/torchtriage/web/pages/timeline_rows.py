@@ -77,12 +77,12 @@ def rows(
     placed: dict[str, list[int]] = {host: list(ranks) for host, ranks in host_ranks.items()}
     for host in of_host:
         placed.setdefault(host, [])
-    told = _hosts(placed, mark_of, marks, of_host)
+    host_rows = _hosts(placed, mark_of, marks, of_host)
     left = mark_of.keys() - {rank for ranks in placed.values() for rank in ranks}
     others = _ranks(sorted(left), mark_of, marks)
-    if told and len(others) > 1:
+    if host_rows and len(others) > 1:
         others = [_joined(RankSet.of(left), others)]
-    return tuple([*told, *others][:_MAX_ROWS])
+    return tuple([*host_rows, *others][:_MAX_ROWS])
 
 
 def _hosts(
@@ -142,9 +142,9 @@ def _row(ranks: RankSet, marks: Sequence[tuple[RankMark, Sign | None]]) -> Row:
 def _joined(ranks: RankSet, below: Sequence[Row], own: Sequence[Sign] = ()) -> Row:
     """Returns a row that combines the rows below it and its own signs. Equal signs at one place appear once."""
     kind = min((row.kind for row in below), key=KINDS.index, default="silent")
-    told = [*own, *(sign for row in below for sign in row.signs)]
+    symbols = [*own, *(sign for row in below for sign in row.signs)]
     shown: list[Sign] = []
-    for sign in sorted(told, key=lambda sign: (sign.at, sign.kind)):
+    for sign in sorted(symbols, key=lambda sign: (sign.at, sign.kind)):
         near = next(
             (n for n, other in enumerate(shown) if other.kind == sign.kind and sign.at - other.at < _NEAR), None
         )

@@ -21,7 +21,7 @@ _NUMBER_AT_END = lazy_regex(r"\\d\+(?=\)?(?:\||$))")
 _WORD_AT_END = lazy_regex(r"\\S\*$")
 
 
-class Sign:
+class ScanRegex:
     """A regex that can be a key of sets and dicts by identity. Python would hash a compiled regex by its whole code."""
 
     def __init__(self, pattern: str, loose: str | None = None) -> None:
@@ -31,26 +31,26 @@ class Sign:
         self._given = loose
 
     @cached_property
-    def regex(self) -> re.Pattern[str]:
+    def compiled(self) -> re.Pattern[str]:
         """The compiled regex."""
         return re.compile(self.pattern)
 
     @property
     def pointer(self) -> str:
         """A pattern for scanning many lines at once, each with a line feed before it. It finds at least every line that
-        matches the sign. It ends after the first digit of a final number, and before a final word, because each further
+        matches the regex. It ends after the first digit of a final number, and before a final word, because each further
         character would be a match of its own."""
         pointer = _within_lines(_LONG_REPEAT.sub("+", self._loose))
         pointer = _WORD_AT_END.sub("", _NUMBER_AT_END.sub(r"\\d", pointer))
         return f"(*UTF8){pointer}" if _BY_CHARACTER.search(pointer) else pointer
 
     @cached_property
-    def is_pointed_at(self) -> bool:
-        """Whether the pointer finds only lines that match, so that `shows` is not needed."""
+    def is_exact(self) -> bool:
+        """Whether the pointer finds only lines that match, so that `matches` is not needed."""
         return not _LONG_REPEAT.search(self._loose)
 
-    def shows(self, text: str) -> bool:
-        """Returns whether a text matches the sign. Uses RE2."""
+    def matches(self, text: str) -> bool:
+        """Returns whether a text matches the regex. Uses RE2."""
         return bool(self._quick.search(text.encode("utf-8", "replace")))
 
     @cached_property
@@ -64,23 +64,23 @@ class Sign:
         return re.sub(r"\{0,\d+\}", "*", plain)
 
 
-def sign_of(patterns: Iterable[VocabularyPattern]) -> Sign:
-    """Returns a sign that matches any of these patterns. Cached, because compiling takes time."""
+def scan_regex_of(patterns: Iterable[VocabularyPattern]) -> ScanRegex:
+    """Returns a regex that matches any of these patterns. Cached, because compiling takes time."""
     patterns = list(patterns)
     return _sign("|".join(item.exact for item in patterns), "|".join(item.loose for item in patterns))
 
 
-def signs_by_name(patterns: Iterable[VocabularyPattern]) -> dict[str, Sign]:
-    """Returns the signs of named patterns, by name and in the order of the names."""
+def regexes_by_name(patterns: Iterable[VocabularyPattern]) -> dict[str, ScanRegex]:
+    """Returns the regexes of named patterns, by name and in the order of the names."""
     by_name: dict[str, list[VocabularyPattern]] = {}
     for item in patterns:
         by_name.setdefault(item.name or "", []).append(item)
-    return {name: sign_of(items) for name, items in by_name.items()}
+    return {name: scan_regex_of(items) for name, items in by_name.items()}
 
 
 @lru_cache(maxsize=256)
-def _sign(exact: str, loose: str) -> Sign:
-    return Sign(exact, loose)
+def _sign(exact: str, loose: str) -> ScanRegex:
+    return ScanRegex(exact, loose)
 
 
 def _within_lines(pattern: str) -> str:
@@ -90,14 +90,14 @@ def _within_lines(pattern: str) -> str:
 
     def one(part: re.Match[str]) -> str:
         nonlocal inside
-        told = part[0]
+        piece = part[0]
         if inside:
-            inside = told != "]"
-            return r" \t\f\r" if told == r"\s" else told
-        inside = told[0] == "["
-        return _IN_A_LINE.get(told, told)
+            inside = piece != "]"
+            return r" \t\f\r" if piece == r"\s" else piece
+        inside = piece[0] == "["
+        return _IN_A_LINE.get(piece, piece)
 
     return _PART.sub(one, pattern)
 
 
-Shown = frozenset[Sign]  # the signs that match a text
+MatchedRegexes = frozenset[ScanRegex]  # the regexes that match a text

@@ -8,7 +8,7 @@ from functools import cached_property
 from torchtriage.domain.vocabulary import Vocabulary
 
 
-class DocumentSigns:
+class DocumentRegexes:
     """The regexes. Each is compiled at its first use."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:

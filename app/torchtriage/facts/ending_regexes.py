@@ -12,7 +12,7 @@ _BY_STREAM = '"textPayload"'  # Cloud Logging gives the same severity to everyth
 _AROUND = 300  # characters at the start of a line that contain its level
 
 
-class EndingSigns:
+class EndingRegexes:
     """The regexes. Each is compiled at its first use, because most runs end with a failure."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
