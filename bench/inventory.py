@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from torchtriage.answer.case_selection import is_general, knows_message, knows_place
+from torchtriage.answer.case_selection import explains_message, explains_place, is_general
 from torchtriage.domain.message_template import LibraryMessage, parts
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
@@ -95,10 +95,10 @@ class Tried(NamedTuple):
         speaks = next((case for case in cases if case.id == self.case), None)
         if speaks is None:
             return "nothing" if self.entry is None else "family"
-        if knows_message(speaks) and _WORD.search(_SLOT.sub("", speaks.says.en)):
+        if explains_message(speaks) and _WORD.search(_SLOT.sub("", speaks.says.en)):
             return "case"
         names = self.message.function.rpartition(".")[2] in self.says
-        return "place" if is_general(speaks) and knows_place(speaks) and names else "family"
+        return "place" if is_general(speaks) and explains_place(speaks) and names else "family"
 
 
 def log_of(known: KnownMessage, library: str) -> str:

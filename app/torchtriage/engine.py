@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from torchtriage.answer import inconclusive_answer
-from torchtriage.answer.action import advise, after_earlier_runs, explained, not_known, nothing_failed
+from torchtriage.answer.action import advise, after_earlier_runs, explained, healthy_action, inconclusive_action
 from torchtriage.answer.answer_text import facts_used, write_answer
-from torchtriage.answer.case_selection import is_general, knows_message, knows_place, speaking_case, speaking_form
+from torchtriage.answer.case_selection import explains_message, explains_place, is_general, select_case, select_form
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.library_message import Printed, library_message, printed_by
 from torchtriage.answer.failure_facts.lookup_tables import FOR_STEPS
@@ -20,7 +20,7 @@ from torchtriage.answer.failure_facts.registry import failure_facts
 from torchtriage.answer.rank_timeline import timeline
 from torchtriage.answer.reasons import because_of, tell
 from torchtriage.answer.run_events import host_ranks, last_progress, run_events
-from torchtriage.answer.verdict import attempts, candidates, cascades, root_cause, with_telling
+from torchtriage.answer.verdict import attempts, candidates, cascades, root_cause, with_first_evidence
 from torchtriage.answer.verdict_run import run_facts, suspect_ranks
 from torchtriage.causality.ending import JOB_STATE, JOB_STATUS, Ending, ending
 from torchtriage.causality.fallbacks import completed
@@ -158,7 +158,7 @@ class Engine:
             root_cause=root,
             candidates=candidates(choice, lang),
             cascades=cascades(choice, shown),
-            action=not_known(lang) if answer and ended else nothing_failed(lang),
+            action=inconclusive_action(lang) if answer and ended else healthy_action(lang),
             run=run_info,
             attempts=attempts(choice),
             earlier_runs=(),
@@ -177,13 +177,13 @@ class Engine:
         """Returns the root cause, with the line first that shows the case; the facts that the log gives; the answer
         with its case, but not yet its text; and the library's message, if no case knows the message."""
         facts = failure_facts(failure)
-        speaking = speaking_case(failure, facts)
+        speaking = select_case(failure, facts)
         general = speaking is None or is_general(speaking.case)
         printed = printed_by(failure, self._inventory) if general else None
         at = speaking.failure if speaking else failure
         facts = failure_facts(at) if at is not failure else facts
-        answered = speaking is not None and (knows_message(speaking.case) or knows_place(speaking.case))
-        form = None if answered else speaking_form(self.knowledge.all_forms(), at, facts)
+        answered = speaking is not None and (explains_message(speaking.case) or explains_place(speaking.case))
+        form = None if answered else select_form(self.knowledge.all_forms(), at, facts)
         facts = (*facts, *library_message(failure, printed)) if printed else facts
         taken_by = (speaking, form)  # if both use a name, the form's value counts
         own = tuple({fact.name: fact for one in taken_by if one for fact in one.facts}.values())
@@ -192,7 +192,11 @@ class Engine:
         known, taken = ({fact.name: fact.text for fact in some} for some in (facts, own))
         values = known | failure.root.captured | taken  # a value that is closer to the failure takes precedence
         values |= dict.fromkeys(speaking.of_log if speaking else (), "")
-        root = with_telling(failure.root, speaking.line, failure.shown) if speaking and speaking.line else failure.root
+        root = (
+            with_first_evidence(failure.root, speaking.line, failure.shown)
+            if speaking and speaking.line
+            else failure.root
+        )
         for_steps = {name for table in FOR_STEPS for name, _ in self.knowledge.vocabulary.lists[table].facts}
         facts = tuple(fact for fact in facts if fact.name not in for_steps)
         case = speaking.case.id if speaking else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.built_in import built_in_engine
-from torchtriage.answer.changes_since_success import KnownRun, changed_since_good
+from torchtriage.answer.changes_since_success import KnownRun, changes_since_success
 from torchtriage.answer.comparison_wording import sentence
 from torchtriage.domain.run_summary import RunSummary
 from torchtriage.domain.verdict import Verdict
@@ -22,7 +22,7 @@ def triaged(log: bytes) -> Verdict:
 
 def told(now: RunSummary, verdict: Verdict | None = None, good: RunSummary = GOOD, most: int = 9) -> list[str]:
     vocabulary = built_in_engine().knowledge.vocabulary
-    found = changed_since_good(KnownRun(summary=good), KnownRun(summary=now, verdict=verdict), vocabulary, most)
+    found = changes_since_success(KnownRun(summary=good), KnownRun(summary=now, verdict=verdict), vocabulary, most)
     return [sentence(change, False) for change in found]
 
 
@@ -68,5 +68,5 @@ def test_versions_of_two_sources_are_compared_without_their_build() -> None:
     vocabulary = built_in_engine().knowledge.vocabulary
     for listed, wanted in (("2.5.1", []), ("2.4.0", ["torch 2.4.0 → 2.5.1+cu124"])):
         good = KnownRun(summary=RunSummary(versions={"torch": listed}))
-        found = changed_since_good(good, KnownRun(verdict=verdict), vocabulary, 3)
+        found = changes_since_success(good, KnownRun(verdict=verdict), vocabulary, 3)
         assert [sentence(change, False) for change in found] == wanted

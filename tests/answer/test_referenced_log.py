@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchtriage.answer.referenced_log import named_log
+from torchtriage.answer.referenced_log import referenced_log
 from torchtriage.engine import Engine
 from torchtriage.reading.sources import from_bytes
 
@@ -25,7 +25,7 @@ STEPS = "step 24 loss 0.31\nstep 25 loss 0.30\n"
     ],
 )
 def test_the_file_that_a_line_names(line: str, path: str | None) -> None:
-    assert named_log(line) == path
+    assert referenced_log(line) == path
 
 
 def test_an_error_that_no_entry_knows_leads_to_the_log_that_it_names(engine: Engine) -> None:

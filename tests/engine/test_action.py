@@ -2,7 +2,7 @@ import pytest
 import re2
 
 from tests.built_in import built_in_knowledge
-from torchtriage.answer.action import advise, after_earlier_runs, told_fixes
+from torchtriage.answer.action import advise, after_earlier_runs, suggested_fixes
 from torchtriage.domain.verdict import Action, EarlierRun
 
 
@@ -28,10 +28,10 @@ def test_a_retry_that_is_worth_it_is_not_said_to_fail() -> None:
 
 def test_fixes_for_other_versions_come_last_and_say_so() -> None:
     entry = built_in_knowledge().entries["cuda.oom"]
-    old = told_fixes(entry, "", {}, {"torch": "1.13.1"}, "en")
+    old = suggested_fixes(entry, "", {}, {"torch": "1.13.1"}, "en")
     assert (old[-1].applies, old[-1].shown, old[-1].fits) == ("torch>=2.1", "1.13.1", False)
-    new = told_fixes(entry, "", {}, {"torch": "2.6.0+cu124"}, "en")
-    assert [fix.title for fix in new] == [fix.title for fix in told_fixes(entry, "", {}, {}, "en")]
+    new = suggested_fixes(entry, "", {}, {"torch": "2.6.0+cu124"}, "en")
+    assert [fix.title for fix in new] == [fix.title for fix in suggested_fixes(entry, "", {}, {}, "en")]
     assert {fix.fits for fix in new} == {True, None}
 
 

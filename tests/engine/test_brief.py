@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from tests.logs import PEER_CLOSED, WAITING, steps, text, traceback
-from torchtriage.answer.brief.brief import Brief, brief, wanted_lines
+from torchtriage.answer.brief.brief import Brief, brief, lines_needed
 from torchtriage.answer.brief.token_count import MIN_TOKENS, token_count
 from torchtriage.domain.entry import Language
 from torchtriage.engine import Engine
@@ -32,7 +32,7 @@ def failing(ranks: int = 4, progress: int = 20) -> bytes:
 
 def of(engine: Engine, run: Run, lang: Language = "en", tokens: int = 2000) -> Brief:
     verdict = engine.triage(run, lang)
-    return brief(verdict, look_again(run, wanted_lines(verdict)), lang, tokens)
+    return brief(verdict, look_again(run, lines_needed(verdict)), lang, tokens)
 
 
 def section(made: Brief, title: str) -> str:
@@ -117,7 +117,7 @@ def test_of_many_files_the_lines_of_those_that_matter_are_read(engine: Engine) -
     run = Run("8 files", files, several=True, names=tuple(logs))
     verdict = engine.triage(run)
     asked.clear()
-    made = brief(verdict, look_again(run, wanted_lines(verdict)))
+    made = brief(verdict, look_again(run, lines_needed(verdict)))
     assert "rank_5.log:\n" in made.text
     assert f"> 26 {RAISED}" in made.text
     assert "line 20 of rank_5.log" in section(made, "What ranks did last")

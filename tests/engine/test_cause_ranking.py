@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.built_in import built_in_engine
-from torchtriage.answer.cause_ranking import likeliest
+from torchtriage.answer.cause_ranking import most_likely_first
 from torchtriage.domain.entry import Cause, Fix, Text
 from torchtriage.domain.verdict import Evidence, ExceptionFact, RootCause
 from torchtriage.engine import Engine
@@ -19,10 +19,10 @@ def engine() -> Engine:
 
 def test_parts_of_the_message_come_first_and_those_of_others_last() -> None:
     always, of_shm, of_fork = Cause("a", "a"), Cause("b", "b", "bus error"), Cause("c", "c", r"(?i)\bfork\b")
-    assert likeliest([of_shm, always, of_fork], "Cannot Fork") == [of_fork, always, of_shm]
-    assert likeliest([of_shm, always, of_fork], "") == [always, of_shm, of_fork]
+    assert most_likely_first([of_shm, always, of_fork], "Cannot Fork") == [of_fork, always, of_shm]
+    assert most_likely_first([of_shm, always, of_fork], "") == [always, of_shm, of_fork]
     fixes = [Fix(Text("d", "d")), Fix(Text("e", "e"), shown_by="^killed")]
-    assert likeliest(fixes, "worker\nkilled by signal") == fixes[::-1]
+    assert most_likely_first(fixes, "worker\nkilled by signal") == fixes[::-1]
 
 
 def test_a_failure_says_its_exception_and_the_lines_that_show_it() -> None:

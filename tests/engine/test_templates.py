@@ -1,4 +1,4 @@
-from torchtriage.answer.templates import MAX_VALUE_LENGTH, filled, short, shown_open, slots
+from torchtriage.answer.templates import MAX_VALUE_LENGTH, filled, short, slots, with_open_slots
 
 
 def test_a_sentence_is_filled() -> None:
@@ -33,9 +33,11 @@ def test_a_value_that_ends_a_sentence_brings_no_second_stop() -> None:
 
 
 def test_a_sentence_for_any_log_is_whole_where_all_its_slots_may_be_left_out() -> None:
-    assert shown_open("It lacks a key[[ ({key})]], so nothing is read.") == "It lacks a key (…), so nothing is read."
-    assert shown_open("{path} lacks a key[[ ({key})]].") == "… lacks a key."
-    assert shown_open("It lacks a key.") == "It lacks a key."
+    assert (
+        with_open_slots("It lacks a key[[ ({key})]], so nothing is read.") == "It lacks a key (…), so nothing is read."
+    )
+    assert with_open_slots("{path} lacks a key[[ ({key})]].") == "… lacks a key."
+    assert with_open_slots("It lacks a key.") == "It lacks a key."
 
 
 def test_what_may_be_left_out_goes_where_one_of_its_slots_is_not_known() -> None:

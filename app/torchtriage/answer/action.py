@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from torchtriage.answer.cause_ranking import likeliest, shows
+from torchtriage.answer.cause_ranking import most_likely_first, shows
 from torchtriage.answer.commands import commands, filled
 from torchtriage.answer.version_ranges import shown
 from torchtriage.domain.entry import Case, Entry, Fix, Language
@@ -104,12 +104,12 @@ def after_earlier_runs(before: Sequence[EarlierRun], entry: str | None, action: 
     return replace(action, retry="no", advice="fix-first", reason=_AGAIN[lang == "zh"])
 
 
-def nothing_failed(lang: Language) -> Action:
+def healthy_action(lang: Language) -> Action:
     """Returns the action for a healthy run."""
     return Action("no", "none", (), _NOTHING[lang == "zh"])
 
 
-def not_known(lang: Language) -> Action:
+def inconclusive_action(lang: Language) -> Action:
     """Returns the action for a run whose log shows neither a failure nor a successful end."""
     return Action("no", "none", (), _NOT_KNOWN[lang == "zh"])
 
@@ -121,8 +121,8 @@ def explained(root: RootCause, entry: Entry, versions: dict[str, str], lang: Lan
     return replace(
         root,
         title=entry.title.in_(lang),
-        causes=tuple(cause.in_(lang) for cause in likeliest(entry.causes, words)),
-        fixes=told_fixes(entry, words, root.captured, versions, lang),
+        causes=tuple(cause.in_(lang) for cause in most_likely_first(entry.causes, words)),
+        fixes=suggested_fixes(entry, words, root.captured, versions, lang),
         checks=commands(entry.checks, root.captured),
         prevent=tuple(item.in_(lang) for item in entry.prevent),
         references=entry.references,
@@ -130,16 +130,16 @@ def explained(root: RootCause, entry: Entry, versions: dict[str, str], lang: Lan
     )
 
 
-def told_fixes(
+def suggested_fixes(
     entry: Entry, words: str, values: Mapping[str, str], versions: dict[str, str], lang: Language
 ) -> tuple[SuggestedFix, ...]:
     """Returns an entry's fixes in the verdict's form. Fixes that match the failure's words come first. Fixes for
     versions other than those in the log come last."""
-    fixes = [_told_fix(fix, values, versions, lang) for fix in likeliest(entry.fixes, words)]
+    fixes = [_suggested_fix(fix, values, versions, lang) for fix in most_likely_first(entry.fixes, words)]
     return tuple(sorted(fixes, key=lambda fix: fix.fits is False))
 
 
-def _told_fix(fix: Fix, values: Mapping[str, str], versions: dict[str, str], lang: Language) -> SuggestedFix:
+def _suggested_fix(fix: Fix, values: Mapping[str, str], versions: dict[str, str], lang: Language) -> SuggestedFix:
     version, fits = shown(fix.applies, versions)
     return SuggestedFix(
         title=filled(fix.title.in_(lang), values),

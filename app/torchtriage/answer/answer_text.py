@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from torchtriage.answer import standard_sentences
-from torchtriage.answer.cause_ranking import likeliest, shows
+from torchtriage.answer.cause_ranking import most_likely_first, shows
 from torchtriage.answer.commands import is_plain, on_hosts, run_line
 from torchtriage.answer.corrected_line import rewritten, with_options
-from torchtriage.answer.referenced_log import named_log
+from torchtriage.answer.referenced_log import referenced_log
 from torchtriage.answer.standard_sentences import GeneralStep
 from torchtriage.answer.templates import filled, is_open, short, slots
 from torchtriage.answer.version_ranges import shown as version_shown
@@ -25,9 +25,9 @@ _NO_EXCEPTION = frozenset({"", "exception"})  # the exception type of a tracebac
 # Exceptions that the interpreter itself raises: the code of the line says more than the call.
 _OF_INTERPRETER = (LookupError, AttributeError, NameError, ArithmeticError, TypeError)
 # A line that only raises an exception, or calls compiled code, has no information of its own.
-_HANDS_ON = lazy_regex(r"^(?:raise|assert)\b|^return [\w.]+\([^\[]*\)$|\btorch\._C\b|\($")
+_CASES_WITH_ADVICE = lazy_regex(r"^(?:raise|assert)\b|^return [\w.]+\([^\[]*\)$|\btorch\._C\b|\($")
 # Sentences to add if the case's sentence does not use the slots. Each is listed with the slot that it needs first.
-_BESIDE = (
+_RELATED_VALUES = (
     ("forward_where", standard_sentences.FORWARD_CALL),
     ("by_rank", standard_sentences.MESSAGES_BY_RANK),
     ("printed_by_rank", standard_sentences.PRINTED_BY_RANK),
@@ -45,9 +45,11 @@ _OF_ENVIRONMENT = lazy_regex(r"((?:[A-Z][A-Z_]*=[\w.]* )*)((?:pip|python)3? [\s\
 # Slots for the place where the exception was raised.
 _PLACES = frozenset({"where", "file", "line_number", "library_frame"})
 _OF_NO_PROGRAM = frozenset({"platform", "hardware"})  # owners of failures that can happen at any line of a program
-_OF_OTHERS = frozenset({Role.PEER_LOSS, Role.TIMEOUT, Role.TEARDOWN})  # roles of failures that a rank only reports
+_OTHER_RANKS_FACTS = frozenset(
+    {Role.PEER_LOSS, Role.TIMEOUT, Role.TEARDOWN}
+)  # roles of failures that a rank only reports
 _TWO = "2 ranks"  # for two ranks, nobody says "all"
-_ENDING = "teardown"  # the phase after training, if no other phase has begun
+_TEARDOWN = "teardown"  # the phase after training, if no other phase has begun
 _EVALUATION = "evaluate"  # the name of a phase
 _BEFORE_STEPS = frozenset({"launch", "rendezvous", "init"})  # phases in which a step belongs to an earlier run
 _DIGITS_OF_TRAINING = 3  # digits in a number of steps: a full bar with only a few steps is no training loop
@@ -77,19 +79,19 @@ def write_answer(
         says = _with_place_and_step(own, named, values, lang, raised, inside=own_fault, known=form is None)
         failed = own_fault and (entry is None or Role.CANCELLED not in entry.roles)
         if failed and not slots(_templates(case)) & values.keys() & _RANKS:
-            says = _joined((says, _alike(values, lang)), lang)
+            says = _joined((says, _same_on_ranks(values, lang)), lang)
         unknown = filled(case.unknown.in_(lang), values) if case.unknown else None
         steps = _steps(case.steps, values, {**values, **_texts(root)}, lang)
     else:
-        says, unknown, steps = _general(root, entry, values, lang)
+        says, unknown, steps = _general_text(root, entry, values, lang)
     if not steps and entry is not None:
-        steps = (*_advised(values, lang), *_of_fixes(entry, root.words, values, versions, lang))
+        steps = (*_advice_step(values, lang), *_fix_steps(entry, root.words, values, versions, lang))
     return replace(answer, says=says, unknown=unknown, steps=steps)
 
 
 def _is_own_fault(entry: Entry) -> bool:
     """Returns whether the program itself failed, and not its platform or a rank that only waited for another rank."""
-    return entry.owner not in _OF_NO_PROGRAM and not entry.roles & _OF_OTHERS
+    return entry.owner not in _OF_NO_PROGRAM and not entry.roles & _OTHER_RANKS_FACTS
 
 
 def first_sentence(case_id: str | None, values: Mapping[str, str], entry: Entry | None, lang: Language) -> str | None:
@@ -127,15 +129,15 @@ def _with_place_and_step(
     """Returns the sentence, followed by the place and the step of the failure unless the sentence already uses those
     slots. `known` means that a case explains the failure."""
     named &= values.keys()  # an empty slot shows nothing
-    parts = [_ended(says, lang), *_where_raised(says, named, values, lang, raised, inside, known)]
+    parts = [_with_full_stop(says, lang), *_raise_location(says, named, values, lang, raised, inside, known)]
     if "reported_as" not in named:
         parts.append(_fill(standard_sentences.REPORTED_AS, values, lang))
-    parts += _how_far(named, values, lang)
-    parts += _beside(_joined(parts, lang), named, values, lang)
+    parts += _progress_reached(named, values, lang)
+    parts += _related_values(_joined(parts, lang), named, values, lang)
     return _joined(parts, lang)
 
 
-def _where_raised(
+def _raise_location(
     says: str,
     named: frozenset[str],
     values: Mapping[str, str],
@@ -146,7 +148,7 @@ def _where_raised(
 ) -> list[str | None]:
     if by := _fill(standard_sentences.RAISED_BY, values, lang):
         return [by, _fill(standard_sentences.MESSAGE_VALUES, values, lang)]
-    if not named & _PLACES and not _is_placed(says, values):
+    if not named & _PLACES and not _names_user_line(says, values):
         place = _place(values, lang, raised, known)
         within = standard_sentences.RAISED_AT_LIBRARY_LINE if known else standard_sentences.RAISED_INSIDE_LIBRARY
         return [place or (_fill(within, values, lang) if inside else None)]
@@ -157,12 +159,12 @@ def _where_raised(
     return []
 
 
-def _how_far(named: frozenset[str], values: Mapping[str, str], lang: Language) -> list[str | None]:
+def _progress_reached(named: frozenset[str], values: Mapping[str, str], lang: Language) -> list[str | None]:
     """Returns the step, epoch or loop position that the run had reached."""
     evaluates = values.get("phase") == _EVALUATION
     says_step = bool(named & _STEPS)
     parts: list[str | None] = []
-    if "training_ended" in values and values.get("phase") == _ENDING:
+    if "training_ended" in values and values.get("phase") == _TEARDOWN:
         parts.append(_fill(standard_sentences.AFTER_TRAINING, values, lang))
     elif not says_step and _is_at_step(values):
         at = _fill(standard_sentences.IN_EVALUATION if evaluates else standard_sentences.AT_STEP, values, lang)
@@ -184,7 +186,7 @@ def _joined(sentences: Iterable[str | None], lang: Language) -> str:
     return ("" if lang == "zh" else " ").join(filter(None, sentences))
 
 
-def _alike(values: Mapping[str, str], lang: Language) -> str | None:
+def _same_on_ranks(values: Mapping[str, str], lang: Language) -> str | None:
     """Returns which ranks failed in the same way, if there are several."""
     if "exited_ranks" in values:
         return _fill(standard_sentences.RANKS_EXITED_ALIKE, values, lang)
@@ -196,11 +198,11 @@ def _alike(values: Mapping[str, str], lang: Language) -> str | None:
     )
 
 
-def _beside(says: str, named: frozenset[str], values: Mapping[str, str], lang: Language) -> list[str]:
+def _related_values(says: str, named: frozenset[str], values: Mapping[str, str], lang: Language) -> list[str]:
     """Returns related values that the log printed before and that other ranks printed, unless the sentence contains
     them."""
     chosen: list[str] = []
-    for slot, template in _BESIDE:
+    for slot, template in _RELATED_VALUES:
         known = slot in named or (slot == "printed_shapes" and "printed_by_rank" in values)
         if slot == "printed_value":
             known = known or (values.get(slot, "") in says and values.get("printed_name", "") in says)
@@ -222,7 +224,7 @@ def _is_in_loop(values: Mapping[str, str]) -> bool:
     return "progress_of" in values and done.strip("0") != "" and done != total
 
 
-def _is_placed(says: str, values: Mapping[str, str]) -> bool:
+def _names_user_line(says: str, values: Mapping[str, str]) -> bool:
     """Returns whether a sentence already names the user's line, as a compiler's message does."""
     _, found, behind = says.partition(values.get("where", "\n"))
     return bool(found) and not behind[:1].isdigit()
@@ -233,8 +235,8 @@ def _place(
 ) -> str | None:
     """Returns the place where the exception was raised and its code, or the caller's line if that line only raises. It
     names the library's line if the interpreter stopped there, or if no case explains the failure."""
-    if raised is standard_sentences.RAISED_AT and "library" in values and (not known or _is_of_interpreter(values)):
-        telling = not _HANDS_ON.search(values.get("library_code", ""))
+    if raised is standard_sentences.RAISED_AT and "library" in values and (not known or _raised_by_interpreter(values)):
+        telling = not _CASES_WITH_ADVICE.search(values.get("library_code", ""))
         known_values = values if telling else {k: v for k, v in values.items() if k != "library_code"}
         if below := _fill(standard_sentences.RAISED_IN_LIBRARY, known_values, lang):
             return below
@@ -242,30 +244,30 @@ def _place(
     return _fill(template, values, lang) or _fill(raised, values, lang)
 
 
-def _is_of_interpreter(values: Mapping[str, str]) -> bool:
+def _raised_by_interpreter(values: Mapping[str, str]) -> bool:
     """Returns whether the interpreter itself raises this exception, as for a missing key."""
     kind = getattr(builtins, values.get("exception", ""), None)
     return isinstance(kind, type) and issubclass(kind, _OF_INTERPRETER)
 
 
-def _ended(says: str, lang: Language) -> str:
+def _with_full_stop(says: str, lang: Language) -> str:
     """Returns a sentence with a full stop, which text from a log may lack."""
     return says if says.endswith((".", "!", "?", "。", "！", "？")) else f"{says}{'。' if lang == 'zh' else '.'}"
 
 
-def _general(
+def _general_text(
     root: RootCause, entry: Entry | None, values: Mapping[str, str], lang: Language
 ) -> tuple[str, str | None, tuple[AnswerStep, ...]]:
     """Returns the text for a failure without a matching case: what was raised, where, and what the entry knows for
     certain."""
     chinese = lang == "zh"
     if entry is None and root.exception is not None and root.exception.type in _NO_EXCEPTION:
-        return _cut(root, values, lang)
+        return _cut_traceback_text(root, values, lang)
     parts: list[str] = []
     if entry is not None:
         message = values.get("message") or (root.evidence[0].text if root.evidence else "")
         title = f"{root.title.rstrip('。.')}{'：' if chinese else ': '}{short(message)}" if message else root.title
-        parts.append(_ended(title, lang))
+        parts.append(_with_full_stop(title, lang))
         meant = (cause for cause in entry.causes if cause.shown_by and shows(root.words, cause.shown_by))
         cause = next(meant, entry.causes[0] if len(entry.causes) == 1 else None)
         parts += [cause.in_(lang)] if cause else []
@@ -279,7 +281,9 @@ def _general(
     )
     if entry is None and not parts and root.evidence:
         parts.append(short(root.evidence[0].text))
-    says = _joined((*parts, place, _alike(values, lang) if entry is None or _is_own_fault(entry) else None), lang)
+    says = _joined(
+        (*parts, place, _same_on_ranks(values, lang) if entry is None or _is_own_fault(entry) else None), lang
+    )
     says = _with_place_and_step(says, _PLACES, values, lang)
     if entry is not None:
         return says, None, ()
@@ -287,13 +291,16 @@ def _general(
     return says, unknown.in_(lang), _first_step(root, values, lang)
 
 
-def _cut(root: RootCause, values: Mapping[str, str], lang: Language) -> tuple[str, str | None, tuple[AnswerStep, ...]]:
+def _cut_traceback_text(
+    root: RootCause, values: Mapping[str, str], lang: Language
+) -> tuple[str, str | None, tuple[AnswerStep, ...]]:
     """Returns the text for a traceback that the log cuts off: without the exception, but with the frames that are
     there."""
     shown = (_fill(text, values, lang) for text in standard_sentences.LAST_FRAME_SHOWN)
     says = _with_place_and_step(
         _joined(
-            (standard_sentences.TRACEBACK_CUT.in_(lang), next(filter(None, shown), None), _alike(values, lang)), lang
+            (standard_sentences.TRACEBACK_CUT.in_(lang), next(filter(None, shown), None), _same_on_ranks(values, lang)),
+            lang,
         ),
         _PLACES,
         values,
@@ -304,7 +311,7 @@ def _cut(root: RootCause, values: Mapping[str, str], lang: Language) -> tuple[st
     return says, standard_sentences.EXCEPTION_NOT_SHOWN.in_(lang), (AnswerStep(do, None),) if do else ()
 
 
-def _advised(values: Mapping[str, str], lang: Language) -> tuple[AnswerStep, ...]:
+def _advice_step(values: Mapping[str, str], lang: Language) -> tuple[AnswerStep, ...]:
     """Returns the advice in the message itself, as a step."""
     do = _fill(standard_sentences.AS_ADVISED.do, values, lang)
     return (_general_step(standard_sentences.AS_ADVISED, do, values),) if do else ()
@@ -330,7 +337,7 @@ def _where_to_read(root: RootCause) -> dict[str, str]:
         return {}
     first = root.evidence[0]
     at = {"line": str(first.line)}
-    if (path := named_log(first.text)) is not None:
+    if (path := referenced_log(first.text)) is not None:
         at["named_log"] = path
     if first.file:
         return at | {"log": first.file}
@@ -350,8 +357,8 @@ def _steps(
     answer_steps: list[AnswerStep] = []
     for step in steps:
         do = filled(step.do.in_(lang), values)
-        if do is not None and all(_meets(condition, asked) for condition in step.when):
-            begun = do if answer_steps else _begun(do)
+        if do is not None and all(_condition_holds(condition, asked) for condition in step.when):
+            begun = do if answer_steps else _without_connective(do)
             answer_steps.append(AnswerStep(begun, _command(step, values)))
     return tuple(answer_steps[:MAX_STEPS])
 
@@ -366,7 +373,7 @@ def _command(step: Step, values: Mapping[str, str]) -> str | None:
     return with_options(code, run) or on_hosts(run, values.get(step.runs_on or ""), values)
 
 
-def _begun(step: str) -> str:
+def _without_connective(step: str) -> str:
     """Returns a step as the first one, without the word that connects it to a step that is not shown."""
     rest = _JOINED.sub("", step, count=1)
     return rest[:1].upper() + rest[1:]
@@ -381,7 +388,7 @@ def _run(template: str, values: Mapping[str, str]) -> str | None:
     return f"{own[1]}{environment}/bin/{own[2]}"
 
 
-def _meets(condition: Condition, values: Mapping[str, str]) -> bool:
+def _condition_holds(condition: Condition, values: Mapping[str, str]) -> bool:
     value = values.get(condition.fact)
     if condition.regex is None:
         return (value is not None) == condition.known
@@ -390,13 +397,13 @@ def _meets(condition: Condition, values: Mapping[str, str]) -> bool:
     return value is not None and shows(value, condition.regex)
 
 
-def _of_fixes(
+def _fix_steps(
     entry: Entry, words: str, values: Mapping[str, str], versions: dict[str, str], lang: Language
 ) -> tuple[AnswerStep, ...]:
     """Returns the entry's fixes as steps. Fixes that match the failure's words come first. Fixes for other versions or
     other words are left out."""
     steps: list[AnswerStep] = []
-    for fix in likeliest(entry.fixes, words):
+    for fix in most_likely_first(entry.fixes, words):
         _, fits = version_shown(fix.applies, versions)
         if fits is False or (fix.shown_by is not None and not shows(words, fix.shown_by)):
             continue

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from torchtriage.answer.failure_facts.computed_values import computed_values
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.registry import failure_facts
-from torchtriage.answer.templates import filled, optional_removed, slots
-from torchtriage.answer.verdict import alike, first_said, line_of
+from torchtriage.answer.templates import filled, slots, without_optional_parts
+from torchtriage.answer.verdict import alike, first_occurrence, line_of
 from torchtriage.causality.findings import Finding
 from torchtriage.domain.entry import Case, Condition, Sign
 from torchtriage.domain.event import Raised, Where
@@ -31,7 +31,7 @@ _MAX_SAME_ENTRY = 8  # findings of the same entry whose signs are checked
 
 
 @dataclass(frozen=True)
-class Speaking:
+class SelectedCase:
     """A case that applies, with the values that its sign and conditions captured from the failure's texts, the failure
     as seen from the exception that matches the sign, and the line of that match."""
 
@@ -42,7 +42,7 @@ class Speaking:
     of_log: tuple[str, ...] = ()  # names of step conditions that the whole log meets, as they are stored
 
 
-class SilentCase(NamedTuple):
+class RejectedCase(NamedTuple):
     """A case that does not apply. `state` is the reason: `sign` (the failure does not match it), `condition` (`detail`
     is the fact that the condition checks, and `value` its value) or `slot` (`detail` names the slots without a
     value)."""
@@ -78,30 +78,30 @@ def is_general(case: Case) -> bool:
     )
 
 
-def knows_message(case: Case) -> bool:
+def explains_message(case: Case) -> bool:
     """Returns whether a case explains the meaning of its message: it is not general, and no step only repeats the
     advice in the message itself."""
-    return not is_general(case) and not _hands_on_advice(case)
+    return not is_general(case) and not _passes_on_advice(case)
 
 
-def _hands_on_advice(case: Case) -> bool:
+def _passes_on_advice(case: Case) -> bool:
     return any("advice" in slots(step.do.en) for step in case.steps)
 
 
-def knows_place(case: Case) -> bool:
+def explains_place(case: Case) -> bool:
     """Returns whether a case is about one part of a library, which its conditions name. A check inside that part is not
     about the caller's input, so the wording of its message is no advice."""
-    asked = (each for each in case.when if each.fact in _OF_PLACE and not holds_for_any_text(each))
-    return any(asked) and not _hands_on_advice(case)
+    asked = (each for each in case.when if each.fact in _OF_PLACE and not always_holds(each))
+    return any(asked) and not _passes_on_advice(case)
 
 
-def speaking_case(failure: Failure, facts: Iterable[Fact]) -> Speaking | None:
+def select_case(failure: Failure, facts: Iterable[Fact]) -> SelectedCase | None:
     """Returns the first case of the entry that applies, or None."""
-    tried = _tried(failure, facts)
-    return next((each for each in tried if isinstance(each, Speaking)), None)
+    tried = _try_all(failure, facts)
+    return next((each for each in tried if isinstance(each, SelectedCase)), None)
 
 
-def speaking_form(forms: Iterable[Case], failure: Failure, facts: Iterable[Fact]) -> Speaking | None:
+def select_form(forms: Iterable[Case], failure: Failure, facts: Iterable[Fact]) -> SelectedCase | None:
     """Returns the first message form that applies, with the values that its conditions captured and computed values.
     The result is None if the message, or the failed check without a message, has none of these wordings. A form whose
     `name` is a pronoun does not apply."""
@@ -109,23 +109,23 @@ def speaking_form(forms: Iterable[Case], failure: Failure, facts: Iterable[Fact]
     pronouns = frozenset(failure.reading.matcher.patterns.vocabulary.words(PRONOUNS))
     for form in forms:
         held = _holds(form, None, values, failure)
-        if isinstance(held, Speaking) and not any(
+        if isinstance(held, SelectedCase) and not any(
             fact.name == "name" and fact.text.lower() in pronouns for fact in held.facts
         ):
             return held
     return None
 
 
-def tried_cases(failure: Failure, facts: Iterable[Fact]) -> Iterator[Speaking | SilentCase]:
+def try_cases(failure: Failure, facts: Iterable[Fact]) -> Iterator[SelectedCase | RejectedCase]:
     """Yields all cases of the entry in the order in which they are tried. Cases whose signs match nothing come last."""
-    tried = list(_tried(failure, facts))
+    tried = list(_try_all(failure, facts))
     yield from tried
     known = [each.case for each in tried]
     match = failure.finding.match
-    yield from (SilentCase(case, "sign") for case in (match.entry.cases if match else ()) if case not in known)
+    yield from (RejectedCase(case, "sign") for case in (match.entry.cases if match else ()) if case not in known)
 
 
-def _tried(failure: Failure, facts: Iterable[Fact]) -> Iterator[Speaking | SilentCase]:
+def _try_all(failure: Failure, facts: Iterable[Fact]) -> Iterator[SelectedCase | RejectedCase]:
     match = failure.finding.match
     if match is None or not match.entry.cases:
         return
@@ -137,7 +137,7 @@ def _tried(failure: Failure, facts: Iterable[Fact]) -> Iterator[Speaking | Silen
     branches = [place for place, case in enumerate(cases) if not case.signs and case.when]
     last = [place for place, case in enumerate(cases) if not case.signs and not case.when]
     shown = own.keys() | others.keys()
-    by_words = [place for place, case in enumerate(cases) if case.signs and place not in shown and _asks_words(case)]
+    by_words = [place for place, case in enumerate(cases) if case.signs and place not in shown and _checks_words(case)]
     for places in (sorted({*own, *branches}), sorted(others.keys() - own.keys()), by_words, last):
         for place in places:
             hit = own.get(place) or others.get(place)
@@ -154,13 +154,13 @@ def _values_at(hit: _Hit | None, values: Values) -> Values:
     return Values(at, failure.root.captured | {fact.name: fact.text for fact in failure_facts(at)})
 
 
-def _asks_words(case: Case) -> bool:
+def _checks_words(case: Case) -> bool:
     """Returns whether the conditions alone can identify the failure, because its lines may be cut or wrapped. A
     condition on the whole log or the frames, or one that any text meets, is not enough."""
-    return any(condition.fact == "words" and not holds_for_any_text(condition) for condition in case.when)
+    return any(condition.fact == "words" and not always_holds(condition) for condition in case.when)
 
 
-def holds_for_any_text(condition: Condition) -> bool:
+def always_holds(condition: Condition) -> bool:
     """Returns whether any text meets a condition, so that it only fills slots."""
     return condition.regex is None or bool(linear_regex(condition.regex).search(_MEANINGLESS))
 
@@ -186,7 +186,7 @@ def _hit(finding: Finding, raised: Raised | None, sign: Sign) -> _Hit:
     return _Hit(sign, frames_text(raised) if sign.where == "frame" else raised.text, raised.lines, finding)
 
 
-def _holds(case: Case, hit: _Hit | None, values: Values, chosen: Failure) -> Speaking | SilentCase:
+def _holds(case: Case, hit: _Hit | None, values: Values, chosen: Failure) -> SelectedCase | RejectedCase:
     groups: dict[str, Fact] = {}
     failure = values.failure
     if hit is not None and hit.sign.regex is not None:
@@ -194,25 +194,25 @@ def _holds(case: Case, hit: _Hit | None, values: Values, chosen: Failure) -> Spe
     for condition in case.when:
         taken = values.meets(condition)
         if taken is None:
-            return SilentCase(case, "condition", condition.fact, values.get(condition.fact))
+            return RejectedCase(case, "condition", condition.fact, values.get(condition.fact))
         groups = {**{name: failure.fact(name, value) for name, value in taken.items()}, **groups}
     known = values.known | {name: fact.text for name, fact in groups.items()}
     groups |= {name: failure.fact(name, value) for name, value in computed_values(known).items()}
     known |= {name: fact.text for name, fact in groups.items()}
     if filled(case.says.en, known) is None:
-        return SilentCase(case, "slot", ", ".join(sorted(slots(optional_removed(case.says.en)) - known.keys())))
+        return RejectedCase(case, "slot", ", ".join(sorted(slots(without_optional_parts(case.says.en)) - known.keys())))
     held: list[str] = []
     for condition in (one for step in case.steps for one in step.when if one.regex is not None):
         taken = values.meets(condition)
         held += [condition.kept_as] if taken is not None and condition.fact == "log" else []
         groups = {**{name: failure.fact(name, value) for name, value in (taken or {}).items()}, **groups}
-    line = _telling(case, chosen) or (hit.line if hit else None)
+    line = _line_to_show(case, chosen) or (hit.line if hit else None)
     own = line in (None, *chosen.finding.event.lines) and not case.telling
-    first = first_said(chosen.finding, chosen.choice) if own else None
-    return Speaking(case, tuple(groups.values()), failure, first or line, tuple(held))
+    first = first_occurrence(chosen.finding, chosen.choice) if own else None
+    return SelectedCase(case, tuple(groups.values()), failure, first or line, tuple(held))
 
 
-def _telling(case: Case, failure: Failure) -> Line | None:
+def _line_to_show(case: Case, failure: Failure) -> Line | None:
     """Returns the line to show first: the line that matches the case's `telling`, or else the line that meets a
     condition on messages. All lines that report a failure are searched. The result is None if the sign's own line is as
     good."""

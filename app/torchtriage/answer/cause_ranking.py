@@ -12,7 +12,7 @@ Part = TypeVar("Part", Cause, Fix)
 _MEANT, _ALWAYS, _OTHERS = range(3)
 
 
-def likeliest(parts: Iterable[Part], words: str) -> list[Part]:
+def most_likely_first(parts: Iterable[Part], words: str) -> list[Part]:
     """Returns the parts in a new order: first those whose `shown_by` matches the words, then those without a
     `shown_by`, then the rest. Within each group, the entry's order is kept."""
     return sorted(parts, key=lambda part: _place(part.shown_by, words))

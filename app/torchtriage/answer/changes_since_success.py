@@ -40,7 +40,7 @@ class KnownRun:
         return frozenset((*reported, *(self.verdict.run.hosts if self.verdict else ())))
 
 
-def changed_since_good(good: KnownRun, now: KnownRun, vocabulary: Vocabulary, most: int) -> tuple[Change, ...]:
+def changes_since_success(good: KnownRun, now: KnownRun, vocabulary: Vocabulary, most: int) -> tuple[Change, ...]:
     """Returns at most `most` changes from the good run to this one. The result is empty if no difference is known."""
     weigh = _weight(now.verdict, good.hosts, now.hosts, vocabulary)
     weighed = [(weigh(change), number, change) for number, change in enumerate(_changes(good, now, vocabulary))]
@@ -48,8 +48,8 @@ def changed_since_good(good: KnownRun, now: KnownRun, vocabulary: Vocabulary, mo
 
 
 def _changes(good: KnownRun, now: KnownRun, vocabulary: Vocabulary) -> Iterator[Change]:
-    yield from _of_job(good, now)
-    yield from _of_versions(good, now)
+    yield from _job_changes(good, now)
+    yield from _version_changes(good, now)
     if added := now.hosts - good.hosts if good.hosts else frozenset():
         yield Change(ChangeKind.LAUNCH, "new_hosts", None, hosts_text(added))
     if good.verdict and now.verdict:
@@ -57,19 +57,19 @@ def _changes(good: KnownRun, now: KnownRun, vocabulary: Vocabulary) -> Iterator[
         changes = compared(before, after).changes
         yield from (one for one in changes if one.kind is not ChangeKind.VERSION and one.name != "new_hosts")
     if good.summary and now.summary:
-        yield from _of_environment(good.summary, now.summary, vocabulary)
-        yield from _of_phases(good.summary, now.summary)
-        yield from _of_lines(good.summary, now.summary, now.verdict)
+        yield from _environment_changes(good.summary, now.summary, vocabulary)
+        yield from _phase_changes(good.summary, now.summary)
+        yield from _line_changes(good.summary, now.summary, now.verdict)
 
 
-def _of_job(good: KnownRun, now: KnownRun) -> Iterator[Change]:
+def _job_changes(good: KnownRun, now: KnownRun) -> Iterator[Change]:
     for name in (*_FIRST_JOB, *_LATER_JOB):
         was, is_ = good.job.get(name), now.job.get(name)
         if was and is_ and was != is_:
             yield Change(ChangeKind.JOB, name, was[:_MAX_LENGTH], is_[:_MAX_LENGTH])
 
 
-def _of_versions(good: KnownRun, now: KnownRun) -> Iterator[Change]:
+def _version_changes(good: KnownRun, now: KnownRun) -> Iterator[Change]:
     """Yields versions that differ. Versions from different sources are compared without the part after `+`, which one
     source may leave out. A package is reported as new or removed only if both runs listed their packages."""
     listed_before, listed_now = (run.summary.versions if run.summary else {} for run in (good, now))
@@ -88,7 +88,7 @@ def _of_versions(good: KnownRun, now: KnownRun) -> Iterator[Change]:
             yield Change(ChangeKind.VERSION, name, was, is_)
 
 
-def _of_environment(good: RunSummary, now: RunSummary, vocabulary: Vocabulary) -> Iterator[Change]:
+def _environment_changes(good: RunSummary, now: RunSummary, vocabulary: Vocabulary) -> Iterator[Change]:
     if not good.environment or not now.environment:  # nobody sent it
         return
     own_ends = frozenset(vocabulary.words(OWN_SETTINGS))
@@ -102,18 +102,20 @@ def _of_environment(good: RunSummary, now: RunSummary, vocabulary: Vocabulary) -
             yield Change(ChangeKind.ENVIRONMENT, name, _cut(was), _cut(is_))
 
 
-def _of_phases(good: RunSummary, now: RunSummary) -> Iterator[Change]:
+def _phase_changes(good: RunSummary, now: RunSummary) -> Iterator[Change]:
     for name, seconds in now.phases.items():
         was = good.phases.get(name)
         if was is not None and seconds > _SLOWER * was and seconds - was > _LONGER:
             yield Change(ChangeKind.TIMING, name, f"{was:.0f}", f"{seconds:.0f}")
 
 
-def _of_lines(good: RunSummary, now: RunSummary, verdict: Verdict | None) -> Iterator[Change]:
+def _line_changes(good: RunSummary, now: RunSummary, verdict: Verdict | None) -> Iterator[Change]:
     """Yields the last new line above the failure, if the failure is among the lines. The lines below it belong to the
     failure."""
     evidence = verdict.root_cause.evidence if verdict and verdict.root_cause else ()
-    failed = next((at for at, line in enumerate(now.lines) if any(_alike(line, one.text) for one in evidence)), None)
+    failed = next(
+        (at for at, line in enumerate(now.lines) if any(_same_form(line, one.text) for one in evidence)), None
+    )
     if failed is None or not good.lines:
         return
     known = frozenset(good.lines)
@@ -123,7 +125,7 @@ def _of_lines(good: RunSummary, now: RunSummary, verdict: Verdict | None) -> Ite
         yield Change(ChangeKind.LINE, "new_line", None, new[-1][:_MAX_LENGTH])
 
 
-def _alike(masked: str, line: str) -> bool:
+def _same_form(masked: str, line: str) -> bool:
     """Returns whether a line has this masked form. A mask stands for any text."""
     words = [word for word in re.split(r"[#*\s]+", masked) if len(word) > 2]
     return bool(words) and all(word in line for word in words)

@@ -23,7 +23,7 @@ _COMMAND = "{command}"
 _CODE = frozenset({"local_rank_code", "unused_option"})
 # The placeholders that entries may use in their commands.
 _PLACES = ("host", "rank", "pid", "job", "node", "master", "port", "pci", "name", "path", "machine")
-_UNTOLD = {name: name.upper() for name in _PLACES}
+_PLACEHOLDER_NAMES = {name: name.upper() for name in _PLACES}
 _OF_HOSTS = frozenset({"host", "node", "master", "name"})
 # Characters without a meaning in any shell, in or out of quotes. A leading `=` means something to zsh, and a leading
 # `-` to the program.
@@ -71,7 +71,7 @@ def on_hosts(command: str, start: str | None, values: Mapping[str, str]) -> str:
 def filled(text: str, values: Mapping[str, str]) -> str:
     """Returns a sentence with its placeholders filled. A placeholder without a value, or whose value is unsafe in a
     command, becomes a word such as `HOST`."""
-    return _PLACE.sub(lambda found: _word(found[1], values) or _UNTOLD.get(found[1], found[0]), text)
+    return _PLACE.sub(lambda found: _word(found[1], values) or _PLACEHOLDER_NAMES.get(found[1], found[0]), text)
 
 
 def general(text: str, captured: Iterable[str] = ()) -> str:
@@ -82,7 +82,7 @@ def general(text: str, captured: Iterable[str] = ()) -> str:
 
 def general_parts(text: str, captured: Iterable[str] = ()) -> tuple[tuple[str, bool], ...]:
     """Returns the result of `general` in pieces, each with whether the reader must replace it."""
-    known = _UNTOLD | {name: name.upper() for name in captured}
+    known = _PLACEHOLDER_NAMES | {name: name.upper() for name in captured}
     parts, done = [], 0
     for place in (found for found in _OPEN_PLACE.finditer(text) if not found[1] or found[1] in known):
         parts += [(text[done : place.start()], False), (known.get(place[1] or "", place[0]), True)]
@@ -108,14 +108,14 @@ def _command(template: str, values: Mapping[str, str]) -> str | None:
             bare = not read_twice and not any(start < place.start() < end for start, end in quoted)
             word = (
                 (values[name] if name in _CODE else _word(name, values))
-                or (_shown(name, values) if shows else None)
+                or (_print_expression(name, values) if shows else None)
                 or (_host_list(name, values) if f"'{place[0]}'" in template else None)
                 or (_path(values[name]) if name in PATHS and bare else None)
             )
             if word is None:
                 return None
         else:
-            word = _UNTOLD.get(name, place[0])
+            word = _PLACEHOLDER_NAMES.get(name, place[0])
         parts += [template[done : place.start()], word]
         done = place.end()
     return "".join([*parts, template[done:]])
@@ -128,7 +128,7 @@ def _word(name: str, values: Mapping[str, str]) -> str | None:
     return value if safe else None
 
 
-def _shown(name: str, values: Mapping[str, str]) -> str | None:
+def _print_expression(name: str, values: Mapping[str, str]) -> str | None:
     """Returns a part of the user's line that a print statement above it can show."""
     value = values[name]
     return value if name in _SHOWN and _EXPRESSION.fullmatch(value) else None

@@ -9,7 +9,7 @@ from typing import Any
 
 import re2
 
-from torchtriage.answer.case_selection import TEXTS, SilentCase, tried_cases
+from torchtriage.answer.case_selection import TEXTS, RejectedCase, try_cases
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.registry import failure_facts
 from torchtriage.answer.rank_timeline import timeline
@@ -40,7 +40,7 @@ MAX_LINES = 20_000  # lines with a word of the entry that are searched
 _MAX_LENGTH = 4000  # characters of a line
 _WORD = lazy_regex(r"[A-Za-z_]{4,}")
 _ESCAPES = lazy_regex(r"\\[A-Za-z]|\(\?[a-zA-Z]+\)|\[[^\]]*\]")
-_SAID: dict[str, tuple[str, str]] = {
+_SENTENCES: dict[str, tuple[str, str]] = {
     "root": ("it is the root cause", "它就是根因"),
     "explained": ("it matched, but it is a consequence of {other}", "已匹配，但它是 {other} 的后果"),
     "weaker": ("it matched, but {other} is the stronger or the earlier failure", "已匹配，但 {other} 更有力或更早"),
@@ -106,7 +106,7 @@ class SignResult:
     def sentence(self, lang: Language) -> str:
         """Returns the result as a sentence. It never calls a partial match a full one."""
         values = {name: getattr(self, name) for name in self.__slots__} | {"share": min(self.share, 0.99)}
-        return _SAID[self.state][lang == "zh"].format(**values)
+        return _SENTENCES[self.state][lang == "zh"].format(**values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class CaseResult:
 
     def sentence(self, lang: Language) -> str:
         """Returns the result as a sentence."""
-        return _SAID[self.state][lang == "zh"].format(**{name: getattr(self, name) for name in self.__slots__})
+        return _SENTENCES[self.state][lang == "zh"].format(**{name: getattr(self, name) for name in self.__slots__})
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Why:
     cases: tuple[CaseResult, ...] = ()
 
     def sentence(self, lang: Language) -> str:
-        return _SAID[self.state][lang == "zh"].format(other=self.other or "")
+        return _SENTENCES[self.state][lang == "zh"].format(other=self.other or "")
 
     def as_dict(self, lang: Language) -> dict[str, Any]:
         signs = [asdict(sign) | {"reason": sign.sentence(lang)} for sign in self.signs]
@@ -171,8 +171,8 @@ def why(patterns: Patterns, matcher: Matcher, run: Run, entry: Entry) -> Why:
     for number, sign in enumerate(entry.signs):
         parts = [_result(part, texts, number if sign.all else None) for part in sign.all or (sign,)]
         torn = any(part.state != "matched" for part in parts)
-        results += [_in_group(part) if torn and part.state == "matched" else part for part in parts]
-    state, other = _became(entry, choice, findings)
+        results += [_as_group_part(part) if torn and part.state == "matched" else part for part in parts]
+    state, other = _entry_state(entry, choice, findings)
     state = "general" if state == "none" and shown else state
     root = choice.root.entry if choice.root else None
     results.sort(key=lambda result: (result.state != "matched", -result.share))
@@ -188,9 +188,9 @@ def _cases(choice: Choice, reading: Reading) -> Iterator[CaseResult]:
     marks = timeline(choice, reading, root)
     failure = Failure(choice.root, root, choice, reading, run_facts(reading, choice), marks, redact_encoded)
     speaker = ""
-    for tried in tried_cases(failure, failure_facts(failure)):
-        if isinstance(tried, SilentCase):
-            yield _silent(tried)
+    for tried in try_cases(failure, failure_facts(failure)):
+        if isinstance(tried, RejectedCase):
+            yield _rejected(tried)
         elif speaker:
             yield CaseResult(tried.case.id, "later", other=speaker)
         else:
@@ -198,7 +198,7 @@ def _cases(choice: Choice, reading: Reading) -> Iterator[CaseResult]:
             yield CaseResult(speaker, "speaks")
 
 
-def _silent(tried: SilentCase) -> CaseResult:
+def _rejected(tried: RejectedCase) -> CaseResult:
     case, fact = tried.case, tried.detail
     asked = next((each for each in case.when if each.fact == fact), None) if tried.state == "condition" else None
     if asked is None:
@@ -212,7 +212,7 @@ def _silent(tried: SilentCase) -> CaseResult:
     return CaseResult(case.id, "condition", fact, short(tried.value), asked.regex)
 
 
-def _became(entry: Entry, choice: Choice, findings: list[Finding]) -> tuple[str, str | None]:
+def _entry_state(entry: Entry, choice: Choice, findings: list[Finding]) -> tuple[str, str | None]:
     """Returns the state of the entry's matches, and the entry or attempt that decided it."""
     own = [finding for finding in findings if any(match.entry.id == entry.id for match in finding.matches)]
     if choice.root is not None and choice.root.entry == entry.id:
@@ -238,7 +238,7 @@ def _result(sign: Sign, texts: list[_Text], group: int | None) -> SignResult:
     best: tuple[tuple[bool, bool, float], _Text, Alignment] | None = None
     for text in texts:
         laid = align(sign, text.text)
-        rank = (laid.whole and _looks_in(sign, text.kind), laid.whole, laid.share)
+        rank = (laid.whole and _searches_in(sign, text.kind), laid.whole, laid.share)
         if best is None or rank > best[0]:
             best = rank, text, laid
     shown = sign.text or sign.regex or ""
@@ -254,12 +254,12 @@ def _result(sign: Sign, texts: list[_Text], group: int | None) -> SignResult:
                       said[:500], text.kind, sign.unless or "", group)  # fmt: skip
 
 
-def _in_group(result: SignResult) -> SignResult:
+def _as_group_part(result: SignResult) -> SignResult:
     values = {name: getattr(result, name) for name in result.__slots__}
     return SignResult(**values | {"state": "group"})
 
 
-def _looks_in(sign: Sign, kind: str) -> bool:
+def _searches_in(sign: Sign, kind: str) -> bool:
     return sign.where == kind or (sign.where == "any" and kind in ("line", "exception"))
 
 

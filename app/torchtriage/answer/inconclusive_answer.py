@@ -9,7 +9,7 @@ from dataclasses import replace
 from signal import Signals
 
 from torchtriage.answer.commands import run_line
-from torchtriage.answer.referenced_log import named_log
+from torchtriage.answer.referenced_log import referenced_log
 from torchtriage.answer.templates import filled
 from torchtriage.causality.ending import Ending
 from torchtriage.domain.entry import Language
@@ -131,7 +131,7 @@ def values_of(ending: Ending, run: RunFacts, known: Mapping[str, str], shown: Ca
         raw = " ".join(shown(line.text).split())
         text = raw if len(raw) <= _MAX_LENGTH else f"{raw[: _MAX_LENGTH - 3]}..."
         values |= {"line": line.number, "text": text.replace("`", "'"), "raw": shown(line.raw)[:400], "file": line.file}
-        values["named_log"] = named_log(raw)
+        values["named_log"] = referenced_log(raw)
     if (status := ending.status) is not None:
         signal = _signal(status)
         values |= {"exit_code": status, "signal": signal} if signal else {"plain_code": status}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from torchtriage.answer import inconclusive_answer
-from torchtriage.answer.action import advise, after_earlier_runs, explained, not_known, nothing_failed
+from torchtriage.answer.action import advise, after_earlier_runs, explained, healthy_action, inconclusive_action
 from torchtriage.answer.answer_text import MAX_STEPS, write_answer
 from torchtriage.answer.failure_facts.frames import short_path
 from torchtriage.answer.reasons import tell
@@ -49,7 +49,7 @@ def _action(verdict: Verdict, entry: Entry | None, knowledge: KnowledgeBase, lan
     """Returns the stored action. Only its sentence is updated, if nothing else about the action has changed."""
     stored, root = verdict.action, verdict.root_cause
     if root is None:
-        today = not_known(lang) if verdict.outcome == "inconclusive" else nothing_failed(lang)
+        today = inconclusive_action(lang) if verdict.outcome == "inconclusive" else healthy_action(lang)
     elif root.entry and entry is None:
         return stored
     else:

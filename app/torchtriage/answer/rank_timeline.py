@@ -40,19 +40,19 @@ def timeline(choice: Choice, reading: Reading, root: RootCause | None) -> tuple[
     if choice.root is None or root is None:
         return ()
     best: dict[int, _Mark] = {}
-    for mark in _marks(choice, reading, root):
+    for mark in _finding_marks(choice, reading, root):
         known = best.get(mark.rank)
         if known is None or _strength(mark) < _strength(known):
             best[mark.rank] = mark
     marks = sorted(best.values(), key=lambda mark: (mark.kind not in _ROOT, mark.place.position))
     shared = len(marks) > MAX_OWN_MARKS
-    shown = list(_shared(marks, reading) if shared else (_told([mark], reading) for mark in marks))
+    shown = list(_shared(marks, reading) if shared else (_merged_mark([mark], reading) for mark in marks))
     if silent := reading.ranks - best.keys():
         shown.append(RankMark(RankSet.of(silent), "silent", None))
     return tuple(shown)
 
 
-def _marks(choice: Choice, reading: Reading, root: RootCause) -> Iterable[_Mark]:
+def _finding_marks(choice: Choice, reading: Reading, root: RootCause) -> Iterable[_Mark]:
     """Yields what each rank showed, once per finding."""
     chosen = choice.root
     assert chosen is not None
@@ -95,10 +95,10 @@ def _shared(marks: list[_Mark], reading: Reading) -> Iterable[RankMark]:
     alike: dict[tuple[str, str | None], list[_Mark]] = {}
     for mark in marks:
         alike.setdefault((mark.kind, mark.entry), []).append(mark)
-    return (_told(part, reading) for part in alike.values())
+    return (_merged_mark(part, reading) for part in alike.values())
 
 
-def _told(marks: list[_Mark], reading: Reading) -> RankMark:
+def _merged_mark(marks: list[_Mark], reading: Reading) -> RankMark:
     """Returns one mark for several marks of one kind. The earliest one gives the line and the time."""
     first = marks[0]
     times = sorted(filter(None, (reading.environment.span.dated(mark.place.time) for mark in marks)))

@@ -19,7 +19,7 @@ from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import Reason, RootCause
 from torchtriage.reading.redaction.redact import redact
 
-_SAID: dict[str, tuple[str, str]] = {
+_SENTENCES: dict[str, tuple[str, str]] = {
     "sign": ("line {line} shows the message of {entry}", "第 {line} 行出现了 {entry} 的报错信息"),
     "exit": ("line {line} says how the process ended: {text}", "第 {line} 行说明了进程的结束方式：{text}"),
     "near": (
@@ -115,9 +115,9 @@ _RULE_FORMS = {
     "rank_by": ("the rank: {}", "rank 的依据：{}"),
 }
 _RULES: dict[str, Any] = {rule.name: rule for rules in RULE_LISTS if rules.name != "FALLBACKS" for rule in rules.rules}
-_OF_EVERY_RUN = frozenset(rule.name for rule in FAILED)  # A verdict with a root cause already says this.
+_IMPLIED_RULES = frozenset(rule.name for rule in FAILED)  # A verdict with a root cause already says this.
 
-_WHY = {"named": "missing", "absent": "missing", "torn": "few", "behind": "behind"}
+_REASON_OF_SUSPECTS = {"named": "missing", "absent": "missing", "torn": "few", "behind": "behind"}
 
 
 def tell(because: Iterable[Reason], lang: Language) -> tuple[str, ...]:
@@ -129,9 +129,9 @@ def tell(because: Iterable[Reason], lang: Language) -> tuple[str, ...]:
 def _sentence(reason: Reason, lang: Language) -> str | None:
     if reason.name in ("rule", "set_aside_by", "rank_by"):
         return _rule_sentence(reason, lang)
-    if reason.name not in _SAID:
+    if reason.name not in _SENTENCES:
         return None
-    return _SAID[reason.name][lang == "zh"].format(**reason.values, noun=_noun(reason.values))
+    return _SENTENCES[reason.name][lang == "zh"].format(**reason.values, noun=_noun(reason.values))
 
 
 def _noun(values: Mapping[str, object]) -> str:
@@ -141,10 +141,10 @@ def _noun(values: Mapping[str, object]) -> str:
 def because_of(choice: Choice, reading: Reading, root: RootCause, rank_rule: RankRule | None) -> tuple[Reason, ...]:
     """Returns the reasons for the verdict as names and values, most important first."""
     reasons = [
-        *_shown(choice, root),
-        *_of_dumps(choice, reading, root),
-        *_of_reports(choice, reading),
-        *_placed(choice, reading, root),
+        *_what_showed_it(choice, root),
+        *_dump_reasons(choice, reading, root),
+        *_report_reasons(choice, reading),
+        *_relation_to_others(choice, reading, root),
         *_missing(reading),
         *_clocks(reading, root),
     ]
@@ -170,13 +170,13 @@ def _rule_sentence(reason: Reason, lang: Language) -> str | None:
     """Returns the sentence of a rule, or None if this version does not know the rule or it says nothing about this
     run."""
     rule = _RULES.get(str(reason.values.get("rule")))
-    if rule is None or rule.name in _OF_EVERY_RUN:
+    if rule is None or rule.name in _IMPLIED_RULES:
         return None
     sentence = rule.reason_zh if lang == "zh" else rule.reason
     return _RULE_FORMS[reason.name][lang == "zh"].format(sentence)
 
 
-def _shown(choice: Choice, root: RootCause) -> Iterator[Reason]:
+def _what_showed_it(choice: Choice, root: RootCause) -> Iterator[Reason]:
     """Yields what showed the failure."""
     finding = choice.root
     assert finding is not None
@@ -212,7 +212,7 @@ def _part(words: str, finding: Finding) -> str:
     return words if redact(whole) == whole else "…"
 
 
-def _placed(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Reason]:
+def _relation_to_others(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Reason]:
     """Yields how the failure relates to the other failures of the run."""
     finding = choice.root
     assert finding is not None
@@ -229,7 +229,7 @@ def _placed(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Reaso
         yield Reason("overruled", {"named": named, "rank": root.rank})
 
 
-def _of_dumps(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Reason]:
+def _dump_reasons(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Reason]:
     """Yields the ranks that dumps and stack traces name, alone or in addition to the log's own cause."""
     hang = reading.evidence.hang
     if hang is None or not hang.suspects or choice.root is None:
@@ -244,21 +244,21 @@ def _of_dumps(choice: Choice, reading: Reading, root: RootCause) -> Iterator[Rea
         yield Reason("dumps_agree" if own & set(hang.suspects) else "dumps_differ", ranks)
 
 
-def _of_reports(choice: Choice, reading: Reading) -> Iterator[Reason]:
+def _report_reasons(choice: Choice, reading: Reading) -> Iterator[Reason]:
     """Yields what reports of other tools show: instead of the log's own cause, for it or against it."""
     root, own = choice.root, choice.instead_of
     assert root is not None
     if own is not None and own.entry is not None and own.entry != root.entry:
-        yield Reason("reported", _of_report(root, reading) | {"entry": own.entry, "line": own.event.line.number})
+        yield Reason("reported", _report_values(root, reading) | {"entry": own.entry, "line": own.event.line.number})
     mentioned = {root.entry}
     for report in choice.reported:
         if report.entry in mentioned or (report.match is not None and report.match.weak):
             continue
         mentioned.add(report.entry)
-        yield Reason("report_agrees" if explains(root, report) else "report_differs", _of_report(report, reading))
+        yield Reason("report_agrees" if explains(root, report) else "report_differs", _report_values(report, reading))
     same = next((report for report in choice.reported if report.entry == root.entry), None)
     if same is not None and root not in reading.beside:
-        yield Reason("report_agrees", _of_report(same, reading))
+        yield Reason("report_agrees", _report_values(same, reading))
 
 
 def _clocks(reading: Reading, root: RootCause) -> Iterator[Reason]:
@@ -275,7 +275,7 @@ def _clocks(reading: Reading, root: RootCause) -> Iterator[Reason]:
         yield Reason("clock_ahead" if offset.seconds > 0 else "clock_behind", values)
 
 
-def _of_report(report: Finding, reading: Reading) -> dict[str, Scalar]:
+def _report_values(report: Finding, reading: Reading) -> dict[str, Scalar]:
     line, form = report.event.line, reading.forms.get(report.position.file)
     return {"file": line.file or "", "form": str(form or ""), "line": line.number, "entry": report.entry or ""}
 
@@ -289,7 +289,7 @@ def _missing(reading: Reading) -> Iterator[Reason]:
     suspects = reading.extractors.collectives.suspects(reading.environment.world_size)
     if suspects is not None:
         yield Reason(
-            _WHY[suspects.why],
+            _REASON_OF_SUSPECTS[suspects.why],
             {
                 "ranks": str(RankSet.of(suspects.ranks)),
                 "sequence": suspects.sequence,

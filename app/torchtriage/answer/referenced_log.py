@@ -13,7 +13,7 @@ _NAMED = lazy_regex(
 )
 
 
-def named_log(text: str) -> str | None:
+def referenced_log(text: str) -> str | None:
     """Returns the path of the log file that a line refers to, or None."""
     found = _NAMED.search(text)
     return found["named"] or found["placed"] if found else None

@@ -100,13 +100,13 @@ def _is_own(name: str, own: frozenset[str]) -> bool:
 
 def compared(before: ComparedRun, now: ComparedRun) -> RunComparison:
     """Returns what changed from the earlier run to the later one."""
-    settings = list(_of_settings(before.lines, now.lines))
+    settings = list(_setting_changes(before.lines, now.lines))
     same = sum(
         other.value == setting.value
         for name, setting in now.lines.settings.items()
         if (other := before.lines.settings.get(name)) is not None
     )
-    changes = (*_of_jobs(before, now), *_of_runs(before, now), *settings[:_MAX_CHANGES])
+    changes = (*_job_changes(before, now), *_run_changes(before, now), *settings[:_MAX_CHANGES])
     return RunComparison(
         tuple(sorted(changes, key=lambda change: list(ChangeKind).index(change.kind))),
         tuple(_new_lines(before.lines, now)),
@@ -138,13 +138,13 @@ def _fits(value: str) -> bool:
     return bool(value) and not _OWN_VALUE.search(mask_all(value))
 
 
-def _of_jobs(before: ComparedRun, now: ComparedRun) -> Iterator[Change]:
+def _job_changes(before: ComparedRun, now: ComparedRun) -> Iterator[Change]:
     for name in dict.fromkeys((*before.job, *now.job)):
         if before.job.get(name) != now.job.get(name):
             yield Change(ChangeKind.JOB, name, before.job.get(name), now.job.get(name))
 
 
-def _of_runs(before: ComparedRun, now: ComparedRun) -> Iterator[Change]:
+def _run_changes(before: ComparedRun, now: ComparedRun) -> Iterator[Change]:
     if before.verdict is None or now.verdict is None:
         return
     first, last = before.verdict.run, now.verdict.run
@@ -159,10 +159,10 @@ def _of_runs(before: ComparedRun, now: ComparedRun) -> Iterator[Change]:
     ):
         if is_ and was != is_ and (was or (name == "new_hosts" and first.hosts)):
             yield Change(ChangeKind.LAUNCH, name, was, is_)
-    yield from _of_times(before.verdict, now.verdict)
+    yield from _time_changes(before.verdict, now.verdict)
 
 
-def _of_times(before: Verdict, now: Verdict) -> Iterator[Change]:
+def _time_changes(before: Verdict, now: Verdict) -> Iterator[Change]:
     was, is_ = _step_seconds(before), _step_seconds(now)
     if was and is_ and max(was, is_) > _SLOWER * min(was, is_):
         yield Change(ChangeKind.TIMING, _SECONDS, f"{was:.3g}", f"{is_:.3g}")
@@ -183,7 +183,7 @@ def _step_seconds(verdict: Verdict) -> float | None:
     return took / (dated[-1][0] - dated[0][0]) if took and took > 0 else None
 
 
-def _of_settings(before: RunLines, now: RunLines) -> Iterator[Change]:
+def _setting_changes(before: RunLines, now: RunLines) -> Iterator[Change]:
     """Yields settings that both runs printed with different values, and options that only one command line has."""
     for name, setting in now.settings.items():
         was = before.settings.get(name)

@@ -9,7 +9,7 @@ from heapq import nsmallest
 from itertools import chain, islice
 from typing import NamedTuple
 
-from torchtriage.answer.verdict_run import told_at
+from torchtriage.answer.verdict_run import failure_time
 from torchtriage.causality.error_lines import ErrorForm
 from torchtriage.causality.findings import Finding, that_failed
 from torchtriage.causality.root_cause import Choice, from_kernel
@@ -59,7 +59,7 @@ def run_events(
     for finding in sorted((*choice.live, *choice.survived), key=lambda finding: finding.position):
         alike[_key(finding, _standing(finding, choice, survived))].append(finding)
     kept = nsmallest(MAX_EVENTS, alike.items(), key=_weight)
-    known = [(part[0].position, _told(part, key.standing, key.kind, reading, shown)) for key, part in kept]
+    known = [(part[0].position, _run_event(part, key.standing, key.kind, reading, shown)) for key, part in kept]
     room = min(MAX_EVENTS - len(known), _MAX_UNKNOWN)
     unread = nsmallest(room, () if ended_well else _unread(reading), key=lambda form: _distance(form, choice))
     known += [(form.first.position, _unknown(form, reading, shown)) for form in unread]
@@ -148,9 +148,11 @@ def _kind(event: Event, finding: Finding | None = None) -> str:
     return "exit" if event.where is Where.EXIT else "program"
 
 
-def _told(findings: list[Finding], standing: str, kind: str, reading: Reading, shown: Callable[[str], str]) -> RunEvent:
+def _run_event(
+    findings: list[Finding], standing: str, kind: str, reading: Reading, shown: Callable[[str], str]
+) -> RunEvent:
     first, dated = findings[0], reading.environment.span.dated
-    line, time = first.event.line, dated(told_at(first) or first.around[0] or first.around[1])
+    line, time = first.event.line, dated(failure_time(first) or first.around[0] or first.around[1])
     ranks, hosts, times = set[int](), set[str | None](), set[str | None]()
     for one in findings:
         ranks |= one.ranks or {rank for rank in (one.event.rank,) if rank is not None}

@@ -30,15 +30,15 @@ def slots(template: str) -> frozenset[str]:
     return frozenset(_SLOT.findall(template))
 
 
-def optional_removed(template: str) -> str:
+def without_optional_parts(template: str) -> str:
     """Returns the template without the parts in `[[…]]`."""
     return _OPTIONAL.sub("", template)
 
 
-def shown_open(template: str) -> str:
+def with_open_slots(template: str) -> str:
     """Returns the sentence for any log. Optional parts are left out, unless no slot would be left, and each slot
     becomes an ellipsis."""
-    short_form = optional_removed(template)
+    short_form = without_optional_parts(template)
     shown = short_form if slots(short_form) else _OPTIONAL.sub(r"\1", template)
     return re.sub(r" +(?=[ .,;:)])", "", _SLOT.sub("…", shown)).strip()
 

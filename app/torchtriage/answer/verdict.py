@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from operator import itemgetter
 
-from torchtriage.answer.verdict_run import dated, told_at
+from torchtriage.answer.verdict_run import dated, failure_time
 from torchtriage.causality import confidence
 from torchtriage.causality.cascade import causes, explained_by
 from torchtriage.causality.findings import Finding
@@ -65,7 +65,7 @@ def evidence(
         lines += [other.event.line for other in choice.live if other.event.source is EventSource.SLURM]
     if waited is not None and finding.event.source in (EventSource.COLLECTIVE, EventSource.COLLECTIVE_MISMATCH):
         lines.insert(1, waited)
-    telling = first_said(finding, choice) or telling_line(finding)
+    telling = first_occurrence(finding, choice) or most_informative_line(finding)
     different: dict[tuple[Position, str], Line] = {}
     for line in [*([telling] if telling else ()), *lines]:
         different.setdefault((line.position, line.raw), line)
@@ -73,7 +73,7 @@ def evidence(
     return tuple(Evidence(line.number, line.raw, line.file) for line in shown)
 
 
-def first_said(finding: Finding, choice: Choice) -> Line | None:
+def first_occurrence(finding: Finding, choice: Choice) -> Line | None:
     """Returns the line that showed the same failure first: an earlier line of another rank, by the clock; or the line
     above C++'s repetition of it at the end of the process. If the log was cut before the message, it is the innermost
     frame's line. Returns None if the finding's own line is the first."""
@@ -95,7 +95,7 @@ def _lines_of(finding: Finding) -> Iterator[Line]:
     return (event.line for event in (finding.event, *finding.samples))
 
 
-def telling_line(finding: Finding) -> Line | None:
+def most_informative_line(finding: Finding) -> Line | None:
     """Returns the most informative of a finding's lines: in a message of many lines the one at which the sign begins,
     in torchelastic's report the one that names the signal. Returns None if the first line is as good."""
     match = finding.match
@@ -123,7 +123,7 @@ def line_of(sign: Sign, text: str, lines: Sequence[Line]) -> Line | None:
     return next((line for line in lines if begins and begins in line.text), lines[0] if lines else None)
 
 
-def with_telling(root: RootCause, line: Line, shown: Callable[[str], str]) -> RootCause:
+def with_first_evidence(root: RootCause, line: Line, shown: Callable[[str], str]) -> RootCause:
     """Returns the root cause with this line before all other evidence."""
     first = next((one for one in root.evidence if (one.line, one.file) == (line.number, line.file)), None)
     first = first or Evidence(line.number, shown(line.raw), line.file)
@@ -155,7 +155,7 @@ def root_cause(
         local_rank=local_rank,
         host=host,
         attempt=finding.attempt,
-        time=dated(told_at(finding), reading),
+        time=dated(failure_time(finding), reading),
         evidence=_shown(evidence(finding, choice, rank, reading.extractors.collectives.wait_of(rank)), shown),
         exception=_exception(raised_of(finding)),
         captured={**known} | captured | origin,

@@ -153,7 +153,7 @@ def _failed_at(choice: Choice, reading: Reading) -> str | None:
     last output. So if the next line of the log is clearly older than that end, the time is that of the line above the
     failure."""
     ended = exit_of(choice, reading)
-    own = told_at(choice.root) if choice.root else None
+    own = failure_time(choice.root) if choice.root else None
     if own or ended is None:
         return own
     above, below = choice.root.around if choice.root else (None, None)
@@ -161,7 +161,7 @@ def _failed_at(choice: Choice, reading: Reading) -> str | None:
     return (above or below) if hung is not None and hung > _EXIT_DELAY else ended.time
 
 
-def told_at(finding: Finding) -> str | None:
+def failure_time(finding: Finding) -> str | None:
     """Returns the time of a failure from its line, or else from the same rank's copy of it, such as its error.json."""
     place = finding.places.get(finding.event.rank) if finding.event.rank is not None else None
     return finding.event.time or (place.time if place else None)

@@ -64,7 +64,7 @@ def brief_of(
     engine: Engine, path: str, lang: Language, tokens: int = TOKENS, quiet: bool = True
 ) -> tuple[Verdict, Brief]:
     """Returns the verdict on a log and its brief. Raises UnreadableLog or StorageUnavailable."""
-    from torchtriage.answer.brief.brief import brief, wanted_lines
+    from torchtriage.answer.brief.brief import brief, lines_needed
     from torchtriage.reading.reread_lines import look_again
     from torchtriage.reading.sources import kept_stdin, open_path
 
@@ -73,7 +73,7 @@ def brief_of(
         with Progress(quiet) as progress:
             size = None if path == "-" else plain_size(Path(path), log)
             verdict = engine.triage(counted(log, progress, size), lang)
-        return verdict, brief(verdict, look_again(log, wanted_lines(verdict)), lang, tokens)
+        return verdict, brief(verdict, look_again(log, lines_needed(verdict)), lang, tokens)
 
 
 def tokens(text: str) -> int:

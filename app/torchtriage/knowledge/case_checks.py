@@ -9,9 +9,9 @@ from typing import NamedTuple
 import re2
 
 from torchtriage.answer.answer_text import MAX_STEPS, write_answer
-from torchtriage.answer.case_selection import TEXTS, holds_for_any_text
+from torchtriage.answer.case_selection import TEXTS, always_holds
 from torchtriage.answer.corrected_line import rewritten
-from torchtriage.answer.templates import filled, optional_removed, slots
+from torchtriage.answer.templates import filled, slots, without_optional_parts
 from torchtriage.domain.entry import Case, Condition, Entry, Sign, Text
 from torchtriage.domain.verdict import Verdict
 from torchtriage.knowledge.folders import FORMS
@@ -126,7 +126,7 @@ def _of_example(entry: Entry, number: int, verdict: Verdict) -> Iterator[Problem
             where: Place = ("cases", number, "do", place, "run")
             text = "the command is not shown for its example, because a value in it is not a plain word"
             yield Problem(entry, where, f"case {case.id}: {text}")
-        if told is not None and step.rewrite:
+        if written is not None and step.rewrite:
             code = answer.values.get("code", "")
             if rewritten(code, step.rewrite, answer.values) is None:
                 text = f"rewrite makes no other line of Python of its example's line: {shortened(code)!r}"
@@ -184,7 +184,7 @@ def _words(case: Case) -> Iterator[tuple[Place, str]]:
     if (steps := _shown_together(case)) > MAX_STEPS:
         yield ("do",), f"{steps} steps, more than {MAX_STEPS}"
     for number, step in enumerate(case.steps):
-        if (words := words_of(optional_removed(step.do.en))) > STEP_WORDS:
+        if (words := words_of(without_optional_parts(step.do.en))) > STEP_WORDS:
             yield ("do", number), f"the step has {words} words, more than {STEP_WORDS}: {shortened(step.do.en)!r}"
         for key, text in (("en", step.do.en), ("zh", step.do.zh), ("run", step.run or "")):
             if found := _PLACEHOLDER.search(text):
@@ -204,7 +204,7 @@ def _conditions(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tup
         if not is_fact(condition.fact, facts) and condition.fact not in others | captured:
             yield at, f"no fact has the name {condition.fact!r}, so the condition is never true"
         asks = condition.fact in TEXTS and condition.regex is not None and not named(condition.regex)
-        if asks and refused_by_re2(condition.regex or "") is None and holds_for_any_text(condition):
+        if asks and refused_by_re2(condition.regex or "") is None and always_holds(condition):
             yield at, "the condition is true for any text and fills no slot: remove it"
     for part in (part for sign in case.signs for part in sign.all or (sign,)):
         for name in named(part.regex or ""):
@@ -263,8 +263,8 @@ def _always_before(first: Case, case: Case) -> bool:
         and (bool(first.signs) or bool(first.when) == bool(case.when))
         and set(first.when) <= set(case.when)
         # This is last because it parses patterns; the conditions above decide nearly every pair.
-        and slots(optional_removed(first.says.en)) - groups_of(first).keys()
-        <= slots(optional_removed(case.says.en)) | groups_of(case).keys()
+        and slots(without_optional_parts(first.says.en)) - groups_of(first).keys()
+        <= slots(without_optional_parts(case.says.en)) | groups_of(case).keys()
     )
 
 
@@ -276,7 +276,7 @@ def known_in(case: Case, verdict: Verdict) -> set[str]:
 
 def unknown_slots(case: Case, verdict: Verdict) -> list[str]:
     """Returns the slots of a case's sentence that have no value in its example, each as `{name}`."""
-    open_slots = slots(optional_removed(case.says.en)) - known_in(case, verdict)
+    open_slots = slots(without_optional_parts(case.says.en)) - known_in(case, verdict)
     return [f"{{{name}}}" for name in sorted(open_slots)]
 
 

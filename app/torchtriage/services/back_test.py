@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from torchtriage.answer.case_selection import knows_message
+from torchtriage.answer.case_selection import explains_message
 from torchtriage.domain.back_test import BackTest, BackTestStage, ShownIn
 from torchtriage.domain.draft import Draft, StoredDraft
 from torchtriage.domain.entry import Entry
@@ -187,7 +187,7 @@ def specific_cases(service: Service, entry: Entry) -> frozenset[str]:
     case. Its last case, which applies to all other failures, is not among them. Empty if the draft is a whole entry."""
     known = service.knowledge.entries.get(entry.id) if entry.addition else None
     own = known.cases if known else ()
-    return frozenset(case.id for case in own if (case.signs or case.when) and knows_message(case))
+    return frozenset(case.id for case in own if (case.signs or case.when) and explains_message(case))
 
 
 def counted(now: BackTest, entry: Entry, specific: Collection[str], part: _Part, answers: _Answers) -> BackTest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from torchtriage.answer.brief.brief import Brief, brief, wanted_lines
+from torchtriage.answer.brief.brief import Brief, brief, lines_needed
 from torchtriage.answer.brief.token_count import TOKENS
 from torchtriage.answer.localized_verdict import localized
 from torchtriage.domain.entry import Language
@@ -24,7 +24,7 @@ def incident_brief(service: Service, incident: Incident, lang: Language = "en", 
     if incident.verdict is None:
         raise NotTriaged("the incident has no verdict", state=incident.state)
     verdict = localized(incident.verdict, service.knowledge, lang)
-    return brief(verdict, _look(service, incident, wanted_lines(verdict)), lang, tokens)
+    return brief(verdict, _look(service, incident, lines_needed(verdict)), lang, tokens)
 
 
 def _look(service: Service, incident: Incident, wanted: Wanted) -> SeenAgain:

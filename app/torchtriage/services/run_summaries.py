@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from torchtriage.answer.changes_since_success import KnownRun, changed_since_good
+from torchtriage.answer.changes_since_success import KnownRun, changes_since_success
 from torchtriage.domain.incident import Incident
 from torchtriage.domain.run_summary import RunSummary, SinceGood
 from torchtriage.errors import BadInput
@@ -62,7 +62,7 @@ def since_good(service: Service, incident: Incident) -> SinceGood | None:
     else:
         return None
     now = KnownRun(job_words(incident.job), incident.verdict, own)
-    changes = changed_since_good(good, now, service.knowledge.vocabulary, MAX_CHANGES)
+    changes = changes_since_success(good, now, service.knowledge.vocabulary, MAX_CHANGES)
     return SinceGood(at, stored.id if stored else None, changes) if changes else None
 
 

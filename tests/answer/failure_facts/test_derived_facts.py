@@ -2,7 +2,7 @@
 
 import pytest
 
-from torchtriage.answer.failure_facts.derived_facts import spoken
+from torchtriage.answer.failure_facts.derived_facts import duration_text
 from torchtriage.engine import Engine
 from torchtriage.reading.sources import from_bytes
 
@@ -108,7 +108,7 @@ def test_a_bar_of_something_else_tells_no_step(engine: Engine) -> None:
     [(12, "12 s"), (1580, "26 min"), (7200, "2 h"), (10520, "2 h 55 min"), (86400 * 3 + 7200, "3 d 2 h")],
 )
 def test_spoken(seconds: float, text: str) -> None:
-    assert spoken(seconds) == text
+    assert duration_text(seconds) == text
 
 
 def test_the_bar_of_the_step_tells_how_many_there_are_and_percents_are_no_steps(engine: Engine) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from torchtriage.answer.brief.budget import MAX_LINES, QuotedLine, Section, fitted
+from torchtriage.answer.brief.budget import MAX_LINES, QuotedLine, Section, fit_sections
 from torchtriage.answer.brief.ranks import first_failures, last_words
 from torchtriage.answer.brief.safe_text import code, place, plain, visible
 from torchtriage.answer.brief.token_count import TOKENS, token_count
@@ -23,10 +23,10 @@ from torchtriage.reading.redaction.encoded_secrets import redact_encoded
 from torchtriage.reading.reread_lines import SeenAgain, Span, Wanted, joined
 
 _ABOVE, _BELOW = 14, 8  # lines around the first evidence
-_BESIDE = 3  # lines around the other evidence
+_LINES_AROUND = 3  # lines around the other evidence
 _MARGIN = 70  # lines above a span that are also read: a private key is recognized by its first line
 _MARKS = 40  # rank marks whose lines are read
-_TELLING_RANKS = 8  # ranks that failed first, are missing or printed nothing, whose own files are read
+_MAX_RANKS_SHOWN = 8  # ranks that failed first, are missing or printed nothing, whose own files are read
 _EVIDENCE, _NEIGHBOUR, _TEXT = 700, 200, 240  # characters of a line
 _CLOCKS = 3  # hosts whose clock errors are mentioned
 _ITEMS = 8  # hosts, versions and so on in one line
@@ -48,7 +48,7 @@ class Brief:
     lines: Lines
 
 
-def wanted_lines(verdict: Verdict) -> Wanted:
+def lines_needed(verdict: Verdict) -> Wanted:
     """Returns which lines of the log a brief of this verdict needs."""
     root = verdict.root_cause
     spans = [_around(line, number) for number, line in enumerate(root.evidence)] if root else []
@@ -56,9 +56,9 @@ def wanted_lines(verdict: Verdict) -> Wanted:
     places += [(fact.line, fact.file) for fact in _facts(verdict)]
     spans += [Span(file, max(1, line - _MARGIN), line) for line, file in places if line is not None]
     telling = [mark for mark in verdict.timeline if mark.kind in ("first", "missing", "silent")]
-    ranks = [rank for mark in telling for rank in mark.ranks][:_TELLING_RANKS]
+    ranks = [rank for mark in telling for rank in mark.ranks][:_MAX_RANKS_SHOWN]
     tails: set[str | None] = {line.file for line in root.evidence[:1]} if root else set()
-    tails |= {mark.file for mark in verdict.timeline[:_TELLING_RANKS] if mark.line is not None}
+    tails |= {mark.file for mark in verdict.timeline[:_MAX_RANKS_SHOWN] if mark.line is not None}
     return Wanted(tuple(spans), frozenset(tails or {None}), frozenset(ranks))
 
 
@@ -76,16 +76,16 @@ def brief(verdict: Verdict, seen: SeenAgain, lang: Language = "en", tokens: int 
         Section(words["last"], last_words(verdict, seen, words), 0.10),
         Section(words["run"], tuple(_run(verdict, words)), 0.08),
         Section(words["facts"], [_fact(fact, words) for fact in _facts(verdict)], 0.07),
-        Section(words["also"], tuple(_also(verdict, words)), 0.05),
+        Section(words["also"], tuple(_other_candidates(verdict, words)), 0.05),
     )
     room = tokens
-    while token_count(text := redact_encoded(fitted(sections, room, words["left_out"]))) > tokens:
+    while token_count(text := redact_encoded(fit_sections(sections, room, words["left_out"]))) > tokens:
         room -= 50  # a redaction mark can be longer than the secret that it replaces
     return Brief(text, lines)
 
 
 def _around(line: Evidence, number: int) -> Span:
-    above, below = (_ABOVE, _BELOW) if number == 0 else (_BESIDE, _BESIDE)
+    above, below = (_ABOVE, _BELOW) if number == 0 else (_LINES_AROUND, _LINES_AROUND)
     return Span(line.file, max(1, line.line - max(above, _MARGIN)), line.line + below)
 
 
@@ -122,7 +122,7 @@ def _evidence(root: RootCause, lines: Lines) -> Iterator[QuotedLine]:
     """Yields the lines that show the failure and the lines around them, in the order of the log."""
     places: dict[tuple[str | None, int], float] = {}
     for at, line in enumerate(root.evidence):
-        above, below = (_ABOVE, _BELOW) if at == 0 else (_BESIDE, _BESIDE)
+        above, below = (_ABOVE, _BELOW) if at == 0 else (_LINES_AROUND, _LINES_AROUND)
         for number in range(line.line - above, line.line + below + 1):
             away = abs(number - line.line)
             place = at if away == 0 else 20 + 4 * at + away * (1 if number < line.line else 1.5)
@@ -176,7 +176,7 @@ def _run(verdict: Verdict, words: Words) -> Iterator[str]:
     run = verdict.run
     size = words["size"].format(lines=verdict.stats.lines, bytes=verdict.stats.bytes)
     parts: tuple[dict[str, object], ...] = (
-        {"launcher": run.launcher, "world_size": run.world_size, "hosts": _some(run.hosts, words)},
+        {"launcher": run.launcher, "world_size": run.world_size, "hosts": _first_names(run.hosts, words)},
         {"phase": run.phase, "step": run.step, "exit_code": run.exit_code,
          "attempts": run.attempts if run.attempts > 1 else None},
         {"started": run.started, "ended": run.ended, "went_on": run.seconds_after_failure},
@@ -186,7 +186,7 @@ def _run(verdict: Verdict, words: Words) -> Iterator[str]:
         if shown:
             yield f"- {' · '.join(shown)}"
     if versions := run.versions_inferred | run.versions:
-        yield f"- {_some([f'{name} {version}' for name, version in versions.items()], words)}"
+        yield f"- {_first_names([f'{name} {version}' for name, version in versions.items()], words)}"
     for offset in sorted(run.clock_offsets, key=lambda offset: -abs(offset.seconds))[:_CLOCKS]:
         yield f"- {plain(_clock(offset, words), 300)}"
     if saved := run.checkpoint:
@@ -207,7 +207,7 @@ def _clock(offset: ClockOffset, words: Words) -> str:
     )
 
 
-def _some(names: tuple[str, ...] | list[str], words: Words) -> str:
+def _first_names(names: tuple[str, ...] | list[str], words: Words) -> str:
     """Returns the first of many names, and how many more there are."""
     shown = ", ".join(plain(name, 100) for name in names[:_ITEMS])
     return shown + (f" {words['more'].format(count=len(names) - _ITEMS)}" if len(names) > _ITEMS else "")
@@ -226,7 +226,7 @@ def _fact(fact: Fact, words: Words) -> str:
     return f"- {fact.name}{words['colon']}{code(fact.text, _TEXT)}{f' ({where})' if where else ''}"
 
 
-def _also(verdict: Verdict, words: Words) -> Iterator[str]:
+def _other_candidates(verdict: Verdict, words: Words) -> Iterator[str]:
     for warning in verdict.warnings[:_ITEMS]:
         yield f"- {words['warning']}{words['colon']}{plain(warning, 200)}"
     for cascade in verdict.cascades[:MAX_LINES]:

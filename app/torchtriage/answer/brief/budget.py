@@ -44,10 +44,10 @@ class Section:
         return [f"## {self.title}"] if self.title else []
 
 
-def fitted(sections: Sequence[Section], tokens: int, left_out: str) -> str:
+def fit_sections(sections: Sequence[Section], tokens: int, left_out: str) -> str:
     """Returns the sections in order, with at most `tokens` tokens in total. `left_out` is the sentence that says how
     many lines were left out."""
-    needs = [_cost(_whole(section, left_out)) for section in sections]
+    needs = [_cost(_full_section(section, left_out)) for section in sections]
     tokens -= _CLOSING if sum(needs) > tokens else 0
     given = [min(need, int(section.share * tokens)) for need, section in zip(needs, sections, strict=True)]
     for at, section in enumerate(sections):
@@ -74,13 +74,13 @@ def _cost(lines: Iterable[str]) -> int:
 
 def _cut(section: Section, tokens: int, left_out: str) -> list[str]:
     """Returns the lines of a section that fit. The result is empty if the first line does not fit."""
-    whole = _whole(section, left_out)
+    whole = _full_section(section, left_out)
     if _cost(whole) <= tokens:
         return whole
     return _cut_quoted(section, tokens, left_out) if section.quoted else _cut_items(section, tokens, left_out)
 
 
-def _whole(section: Section, left_out: str) -> list[str]:
+def _full_section(section: Section, left_out: str) -> list[str]:
     if section.quoted:
         return _shown(section, list(section.quoted), left_out)
     return [*section.head, *section.items] if section.items else []

@@ -57,7 +57,7 @@ def last_words(verdict: Verdict, seen: SeenAgain, words: Mapping[str, str]) -> l
             continue  # the rank wrote only the failure there, or nothing
         groups.setdefault("" if line is None else _form(line.text), (set(), line))[0].add(rank)
     count = max(map(len, seen.tails.values()))
-    return [_said(ranks, line, count, words) for ranks, line in groups.values()]
+    return [_quoted_line(ranks, line, count, words) for ranks, line in groups.values()]
 
 
 def _failure(mark: RankMark, text: str, words: Mapping[str, str]) -> str:
@@ -71,7 +71,7 @@ def _failure(mark: RankMark, text: str, words: Mapping[str, str]) -> str:
 
 def _before_failure(lines: list[Line], mark: RankMark) -> Line | None:
     """Returns the rank's last line before its failure."""
-    own = [line for line in lines if not (len(mark.ranks) == 1 and _is_below(line, mark))]
+    own = [line for line in lines if not (len(mark.ranks) == 1 and _is_after(line, mark))]
     return next((line for line in reversed(own) if not _OF_FAILURE.match(line.text)), None)
 
 
@@ -82,11 +82,11 @@ def _form(text: str) -> str:
     return text if step is None else text[: step.end()] + _WHOLE.sub("", text[step.end() :])
 
 
-def _is_below(line: Line, mark: RankMark) -> bool:
+def _is_after(line: Line, mark: RankMark) -> bool:
     return mark.line is not None and line.file == mark.file and line.number >= mark.line
 
 
-def _said(ranks: set[int], line: Line | None, count: int, words: Mapping[str, str]) -> str:
+def _quoted_line(ranks: set[int], line: Line | None, count: int, words: Mapping[str, str]) -> str:
     who = f"rank {RankSet.of(ranks)}"
     if line is None:
         return f"- {who}{words['colon']}{words['no_line'].format(count=count)}"

@@ -46,20 +46,20 @@ def code_line(failure: Failure) -> Iterator[Fact]:
     `library_condition`, `library_target` and `library_source`. `code_names` are the variables in the line (`x,
     self.weight`). `passed_name` is the operand's name in the line of the caller that passes it.
     """
-    found = _told(failure)
+    found = _values(failure)
     for name, value in found.items():
         if value:
             yield failure.fact(name, value)
-    passed = _passed([frame for frame in failure.asking_frames if failure.is_users(frame)])
+    passed = _passed([frame for frame in failure.frames_without_lookups if failure.is_user_frame(frame)])
     if passed is not None and passed in (found.get("operand") or found.get("argument") or "").split("."):
         yield failure.fact("passed_name", passed)
-    frame = next((frame for frame in reversed(failure.frames) if failure.is_users(frame)), None)
-    if failure.raised is not None and frame is not None and (names := _given(frame.code, frame.marked)):
+    frame = next((frame for frame in reversed(failure.frames) if failure.is_user_frame(frame)), None)
+    if failure.raised is not None and frame is not None and (names := _variables(frame.code, frame.marked)):
         yield failure.fact("code_names", ", ".join(names))
 
 
 @lru_cache(maxsize=256)
-def _given(code: str, marked: str) -> list[str]:
+def _variables(code: str, marked: str) -> list[str]:
     """Returns the variables that a user's line uses and that a print statement above it could show. `marked` is the
     part that Python underlined."""
     statement = parsed(code, marked)
@@ -78,13 +78,13 @@ _CONSTANTS = frozenset({"self", "None", "True", "False"})
 _MAX_NAMES = 3
 
 
-def _told(failure: Failure) -> Found:
+def _values(failure: Failure) -> Found:
     """Returns the facts by name. The value of an unknown fact is None."""
     raised = failure.raised
     if raised is None:
         return {}
-    shown = failure.asking_frames
-    own = max((place for place, frame in enumerate(shown) if failure.is_users(frame)), default=-1)
+    shown = failure.frames_without_lookups
+    own = max((place for place, frame in enumerate(shown) if failure.is_user_frame(frame)), default=-1)
     below = shown[own + 1 :]
     kind, message = raised.type.rpartition(".")[2], raised.message
     types = _types(kind, message)
@@ -189,7 +189,7 @@ def _name(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _only(statement: Statement, nodes: Iterable[ast.AST]) -> str | None:
+def _common_source(statement: Statement, nodes: Iterable[ast.AST]) -> str | None:
     """Returns the source text that all nodes share. If they differ, it is unknown which one failed, and the result is
     None."""
     texts = {statement.source(node) for node in nodes}
@@ -205,7 +205,7 @@ def _attribute(statement: Statement, found: re.Match[str]) -> Found:
             for call in statement.all(ast.Call)
             if _name(call.func) in ("getattr", "delattr", "setattr") and call.args
         ]
-    return {"operand": _only(statement, nodes), "attribute": name}
+    return {"operand": _common_source(statement, nodes), "attribute": name}
 
 
 def _subscripts(statement: Statement) -> list[ast.Subscript]:
@@ -220,13 +220,13 @@ def _key(statement: Statement, found: re.Match[str]) -> Found:
     if len(others) > 1:  # text[:, 3] needs a tensor: a dict has no slices
         others = [node for node in others if not _is_sliced(node)] or others
     chosen = same or others
-    values = {"key": key.strip("'\""), "collection": _only(statement, (node.value for node in chosen))}
+    values = {"key": key.strip("'\""), "collection": _common_source(statement, (node.value for node in chosen))}
     if not chosen:  # batch.pop("ids")
         return {**values, **_method_of(("pop", "remove"))(statement, found)}
     return {
         **values,
-        "operand": _only(statement, chosen),
-        "index": None if same else _only(statement, (node.slice for node in chosen)),
+        "operand": _common_source(statement, chosen),
+        "index": None if same else _common_source(statement, (node.slice for node in chosen)),
     }
 
 
@@ -258,7 +258,7 @@ def _subscripted(statement: Statement, found: re.Match[str]) -> Found:
     nodes = _subscripts(statement)
     inner = [node for node in nodes if isinstance(node.value, ast.Subscript)]
     if len(nodes) > 1 and not inner and statement.start == 0:
-        return {"operand": _only(statement, (node.value for node in nodes))}
+        return {"operand": _common_source(statement, (node.value for node in nodes))}
     if len(nodes) == 1 or (nodes and statement.start):
         outer = nodes[0]
         return {"operand": statement.source(outer.value), "index": statement.source(outer.slice)}
@@ -267,7 +267,7 @@ def _subscripted(statement: Statement, found: re.Match[str]) -> Found:
 
 def _called(statement: Statement, found: re.Match[str]) -> Found:
     calls = [call for call in statement.all(ast.Call) if _name(call.func) != "_cut_"]
-    return {"operand": _only(statement, (call.func for call in calls))}
+    return {"operand": _common_source(statement, (call.func for call in calls))}
 
 
 def _iterated(statement: Statement, found: re.Match[str]) -> Found:
@@ -281,16 +281,16 @@ def _iterated(statement: Statement, found: re.Match[str]) -> Found:
             nodes.append(node.value)
         elif isinstance(node, ast.Call) and node.args and _name(node.func) in _TAKES_ITERABLES:
             nodes.append(node.args[0])
-    return {"operand": _only(statement, itertools.chain.from_iterable(map(_walked, nodes)))}
+    return {"operand": _common_source(statement, itertools.chain.from_iterable(map(_iterated_expressions, nodes)))}
 
 
-def _walked(node: ast.AST) -> list[ast.AST]:
+def _iterated_expressions(node: ast.AST) -> list[ast.AST]:
     """Returns the expressions there that must be iterable. A generator expression, zip(a, b) or enumerate(a) is never
     None itself."""
     if isinstance(node, (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
         return [node.generators[0].iter]
     if isinstance(node, ast.Call) and _name(node.func) in _NEVER_NONE and node.args:
-        return [inner for argument in node.args for inner in _walked(argument)]
+        return [inner for argument in node.args for inner in _iterated_expressions(argument)]
     return [node]
 
 
@@ -310,7 +310,7 @@ def _contained(statement: Statement, found: re.Match[str]) -> Found:
         for compare in statement.all(ast.Compare)
         if isinstance(compare.ops[-1], (ast.In, ast.NotIn))
     ]
-    return {"operand": _only(statement, nodes)}
+    return {"operand": _common_source(statement, nodes)}
 
 
 def _binary(statement: Statement, found: re.Match[str]) -> Found:
@@ -326,16 +326,16 @@ def _binary(statement: Statement, found: re.Match[str]) -> Found:
             pairs.append((node.left, node.comparators[0]))
     if "operator" not in groups:  # the message names the right side's type, which is not that of a text
         pairs = [pair for pair in pairs if not isinstance(pair[1], (ast.JoinedStr, ast.Constant))] or pairs
-    return _both(statement, found, pairs)
+    return _matching_pair(statement, found, pairs)
 
 
 def _compared(statement: Statement, found: re.Match[str]) -> Found:
     wanted = _OPERATORS.get(found["operator"])
     nodes = [node for node in statement.all(ast.Compare) if wanted and isinstance(node.ops[0], wanted)]
-    return _both(statement, found, [(node.left, node.comparators[0]) for node in nodes])
+    return _matching_pair(statement, found, [(node.left, node.comparators[0]) for node in nodes])
 
 
-def _both(statement: Statement, found: re.Match[str], pairs: list[tuple[ast.AST, ast.AST]]) -> Found:
+def _matching_pair(statement: Statement, found: re.Match[str], pairs: list[tuple[ast.AST, ast.AST]]) -> Found:
     """Returns the operands of the pair that can have the types in the message, if only one pair can."""
     types = _types("TypeError", found.string)
     left, right = types.get("operand_type"), types.get("other_type")
@@ -377,11 +377,11 @@ def _divided(statement: Statement, found: re.Match[str]) -> Found:
     by = (ast.Div, ast.FloorDiv, ast.Mod)
     nodes: list[ast.AST] = [node.right for node in statement.all(ast.BinOp) if isinstance(node.op, by)]
     nodes += [node.value for node in statement.all(ast.AugAssign) if isinstance(node.op, by)]
-    return {"operand": _only(statement, nodes)}
+    return {"operand": _common_source(statement, nodes)}
 
 
 def _unary(statement: Statement, found: re.Match[str]) -> Found:
-    return {"operand": _only(statement, (node.operand for node in statement.all(ast.UnaryOp)))}
+    return {"operand": _common_source(statement, (node.operand for node in statement.all(ast.UnaryOp)))}
 
 
 def _argument_of(*names: str) -> Callable[[Statement, re.Match[str]], Found]:
@@ -393,8 +393,8 @@ def _argument_of(*names: str) -> Callable[[Statement, re.Match[str]], Found]:
         calls = [call for call in statement.all(ast.Call) if _name(call.func) in wanted and call.args]
         if not calls:
             return {}
-        called = _only(statement, (call.func for call in calls))
-        return {"operand": _only(statement, (call.args[0] for call in calls)), "called": called}
+        called = _common_source(statement, (call.func for call in calls))
+        return {"operand": _common_source(statement, (call.args[0] for call in calls)), "called": called}
 
     return rule
 
@@ -408,14 +408,14 @@ def _method_of(names: tuple[str, ...]) -> Callable[[Statement, re.Match[str]], F
             for call in statement.all(ast.Call)
             if isinstance(call.func, ast.Attribute) and call.func.attr in names
         ]
-        return {"collection": _only(statement, owners)}
+        return {"collection": _common_source(statement, owners)}
 
     return rule
 
 
 def _mapped(statement: Statement, found: re.Match[str]) -> Found:
     nodes = [keyword.value for call in statement.all(ast.Call) for keyword in call.keywords if keyword.arg is None]
-    return {"operand": _only(statement, nodes)}
+    return {"operand": _common_source(statement, nodes)}
 
 
 def _entered(statement: Statement, found: re.Match[str]) -> Found:
@@ -425,7 +425,7 @@ def _entered(statement: Statement, found: re.Match[str]) -> Found:
         if isinstance(node, (ast.With, ast.AsyncWith))
         for item in node.items
     ]
-    return {"operand": _only(statement, nodes)}
+    return {"operand": _common_source(statement, nodes)}
 
 
 def _unpacked(statement: Statement, found: re.Match[str]) -> Found:

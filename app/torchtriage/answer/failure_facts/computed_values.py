@@ -33,7 +33,9 @@ def computed_values(values: Mapping[str, str]) -> dict[str, str]:
     dividend, divisor = _number(values, "dividend"), _number(values, "divisor")
     if dividend and divisor and dividend % divisor:
         below = dividend - dividend % divisor
-        beside = {"multiple_below": below, "multiple_above": below + divisor} | _divisors_beside(dividend, divisor)
+        beside = {"multiple_below": below, "multiple_above": below + divisor} | _neighbouring_divisors(
+            dividend, divisor
+        )
         computed |= {name: str(number) for name, number in beside.items() if number}
     have = _number(values, "have")
     other = _number(values, "limit") or _number(values, "want")
@@ -59,7 +61,7 @@ def _number(values: Mapping[str, str], name: str) -> int | None:
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
-def _divisors_beside(dividend: int, divisor: int) -> dict[str, int]:
+def _neighbouring_divisors(dividend: int, divisor: int) -> dict[str, int]:
     """Returns the next divisors of `dividend` below and above `divisor`. A value is 0 if only 1 or the dividend itself
     is left."""
     if divisor > _MAX_DIVISOR:

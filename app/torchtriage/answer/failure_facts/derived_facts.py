@@ -28,7 +28,7 @@ def derived_facts(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]
     the sum of both times, and `time_to_ask` adds a margin, in Slurm's format. `half_batch_size` and
     `double_accumulation` together keep the batch size of a step.
     """
-    step, total = _of_bar(failure, known)
+    step, total = _steps_of_bar(failure, known)
     if step is not None and total is not None and "step" not in known:
         yield step
     total = known.get("total_steps") or total
@@ -38,12 +38,12 @@ def derived_facts(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]
     epoch = known.get("epoch")
     if at is not None and epoch is not None and (epoch.line, epoch.file) == (at.line, at.file) and _number(epoch) > 1:
         yield Fact("epoch_of_step", epoch.value, None, at.line, at.file)
-    seconds = _of_loop(known, at) or (
-        seconds_between(_began(failure), failure.root.time) if failure.root.time else None
+    seconds = _elapsed(known, at) or (
+        seconds_between(_start_time(failure), failure.root.time) if failure.root.time else None
     )
     if seconds is not None and _MIN_SECONDS < seconds < _MAX_SECONDS:
-        yield Fact("run_time", spoken(seconds))
-    yield from _whole_of_bar(known)
+        yield Fact("run_time", duration_text(seconds))
+    yield from _total_time(known)
     yield from _half_batch(known)
     if at is None or total is None:
         return
@@ -54,9 +54,9 @@ def derived_facts(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]
         yield Fact("steps_left", left, "steps", at.line, at.file)
         each = known.get("seconds_per_step")
         if each is not None and each.line == at.line and (one := _seconds(each)):
-            yield Fact("time_left", spoken(left * one), None, each.line, each.file)
+            yield Fact("time_left", duration_text(left * one), None, each.line, each.file)
             if seconds is not None and seconds > _MIN_SECONDS:
-                yield from _asked(seconds + left * one, each)
+                yield from _time_to_request(seconds + left * one, each)
 
 
 def _in_last_epoch(known: Mapping[str, Fact]) -> bool:
@@ -66,14 +66,14 @@ def _in_last_epoch(known: Mapping[str, Fact]) -> bool:
     return epoch is None or (total is not None and _number(epoch) >= _number(total))
 
 
-def _whole_of_bar(known: Mapping[str, Fact]) -> Iterator[Fact]:
+def _total_time(known: Mapping[str, Fact]) -> Iterator[Fact]:
     """Yields `whole_time` and `time_to_ask` of a progress bar that shows the time used and the time left."""
     elapsed, left = known.get("loop_elapsed"), known.get("remaining")
     if elapsed is None or left is None or elapsed.line != left.line:
         return
     ran, rest = _clock(elapsed), _clock(left)
     if ran and rest and ran > _MIN_SECONDS:
-        yield from _asked(ran + rest, left)
+        yield from _time_to_request(ran + rest, left)
 
 
 def _half_batch(known: Mapping[str, Fact]) -> Iterator[Fact]:
@@ -85,13 +85,13 @@ def _half_batch(known: Mapping[str, Fact]) -> Iterator[Fact]:
     yield Fact("double_accumulation", 2 * (_number(steps) if steps else 1), None, batch.line, batch.file)
 
 
-def _asked(whole: float, source: Fact) -> Iterator[Fact]:
+def _time_to_request(whole: float, source: Fact) -> Iterator[Fact]:
     """Yields how long the run takes and the time limit to request, with the line that shows the speed."""
-    yield Fact("whole_time", spoken(whole), None, source.line, source.file)
+    yield Fact("whole_time", duration_text(whole), None, source.line, source.file)
     yield Fact("time_to_ask", f"{math.ceil(whole * _MARGIN / 3600)}:00:00", None, source.line, source.file)
 
 
-def _of_loop(known: Mapping[str, Fact], at: Fact | None) -> float | None:
+def _elapsed(known: Mapping[str, Fact], at: Fact | None) -> float | None:
     """Returns the elapsed seconds of the training progress bar that shows the step."""
     elapsed, bar = known.get("loop_elapsed"), known.get("progress")
     if elapsed is None or at is None or bar is None or bar.line != elapsed.line:
@@ -105,7 +105,7 @@ def _clock(fact: Fact | None) -> float | None:
     return int(found[1] or 0) * 3600 + int(found[2]) * 60 + int(found[3]) if found else None
 
 
-def _began(failure: Failure) -> str | None:
+def _start_time(failure: Failure) -> str | None:
     """Returns the time of the first line that has one. A line in the failure's own file is preferred."""
     reading = failure.reading
     if failure.finding.event.source is EventSource.HANG:
@@ -115,7 +115,7 @@ def _began(failure: Failure) -> str | None:
     return reading.environment.span.dated(next(same, timed[0].time if timed else None))
 
 
-def _of_bar(failure: Failure, known: Mapping[str, Fact]) -> tuple[Fact | None, Fact | None]:
+def _steps_of_bar(failure: Failure, known: Mapping[str, Fact]) -> tuple[Fact | None, Fact | None]:
     """Returns the step and the total number of steps if the newest progress bar is the one of training: it has no name,
     and its count equals the step if that is known."""
     bar = known.get("progress")
@@ -133,7 +133,7 @@ def _of_bar(failure: Failure, known: Mapping[str, Fact]) -> tuple[Fact | None, F
     )
 
 
-def spoken(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """Returns a duration in words: `26 min`, `2 h 55 min`, `3 d 4 h` or `12 s`."""
     whole = round(seconds)
     if whole < 120:

@@ -28,12 +28,12 @@ def exception_message(failure: Failure) -> Iterator[Fact]:
         yield failure.fact("exception", raised.type.rpartition(".")[2])
     said = [line.strip().lstrip(": ") for line in raised.message.split("\n", _MAX_LINES) if line.strip()]
     if said:
-        first = _first_that_says(said)
+        first = _first_informative(said)
         yield failure.fact("message", first)
     if (elements := _same_elements(raised.message)) is not None:
         yield failure.fact("same_elements", elements)
     last = failure.finding.event.chain[-1] if failure.finding.event.chain else raised
-    own = last is not raised and bool(last.frames) and failure.is_users(last.frames[-1])
+    own = last is not raised and bool(last.frames) and failure.is_user_frame(last.frames[-1])
     if own and last.message.strip() and last.message.strip() not in raised.message:
         yield failure.fact("reported_as", last.text.split("\n", 1)[0], line=last.lines[0] if last.lines else None)
     workers = (_WORKER.search(one.message) for one in failure.finding.event.chain)
@@ -41,7 +41,7 @@ def exception_message(failure: Failure) -> Iterator[Fact]:
         yield failure.fact("worker", worker)
 
 
-def _first_that_says(lines: list[str]) -> str:
+def _first_informative(lines: list[str]) -> str:
     """Returns the first informative line. If it ends in a colon, the lines below it are added."""
     last = next((place for place, line in enumerate(lines) if not line.endswith(":")), 0)
     joined = " ".join(lines[: last + 1])

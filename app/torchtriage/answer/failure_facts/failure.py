@@ -37,7 +37,7 @@ _LOOKUPS = ("__getattr__", "__getattribute__")
 
 
 @cache
-def any_of(patterns: tuple[VocabularyPattern, ...]) -> re.Pattern[str]:
+def union_pattern(patterns: tuple[VocabularyPattern, ...]) -> re.Pattern[str]:
     return re.compile("|".join(item.exact for item in patterns))
 
 
@@ -125,7 +125,7 @@ class Failure:
         return tuple(frame for frame in (*raised.outer, *raised.frames, *raised.quoted) if frame.file)
 
     @cached_property
-    def asking_frames(self) -> tuple[Frame, ...]:
+    def frames_without_lookups(self) -> tuple[Frame, ...]:
         """The frames without the last ones in which a class only looks up an attribute, as nn.Module does. The last
         frame left is the line that asked for the attribute."""
         last, raised = len(self.frames), self.raised
@@ -138,12 +138,12 @@ class Failure:
             last -= 1
         return self.frames[:last]
 
-    def is_users(self, frame: Frame) -> bool:
+    def is_user_frame(self, frame: Frame) -> bool:
         """Returns whether a frame belongs to code that the reader wrote and would change."""
         if not frame.user_code or _OTHERS.search(frame.file) or is_compiled(frame):
             return False
         patterns = self.reading.matcher.patterns.vocabulary.patterns(_SOURCE_TREES)
-        return any_of(patterns).search(frame.file) is None
+        return union_pattern(patterns).search(frame.file) is None
 
     @property
     def line(self) -> Line:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from torchtriage.answer.failure_facts.failure import Failure, any_of
+from torchtriage.answer.failure_facts.failure import Failure, union_pattern
 from torchtriage.answer.failure_facts.python_statement import shown
 from torchtriage.domain.event import Frame
 from torchtriage.domain.fact import Fact
@@ -35,8 +35,8 @@ def frames(failure: Failure) -> Iterator[Fact]:
       `library_caller_code` and `library_caller_function` of the library that called that one.
     - `forward_where`, `forward_code` and `forward_function`: the call whose backward failed, from anomaly mode.
     """
-    all_of_it = failure.asking_frames
-    inside = [place for place, frame in enumerate(all_of_it) if failure.is_users(frame)]
+    all_of_it = failure.frames_without_lookups
+    inside = [place for place, frame in enumerate(all_of_it) if failure.is_user_frame(frame)]
     own = [all_of_it[place] for place in inside] or _users_frames(failure)
     if own:
         yield from _of_frame(failure, own[-1], "where", "code", "function")
@@ -44,7 +44,7 @@ def frames(failure: Failure) -> Iterator[Fact]:
         files = (("file", own[-1].file), ("script", own[0].file))
         yield from (failure.fact(name, file) for name, file in files if not _CELL.search(file))
     forward = [frame for frame in (failure.raised.forward if failure.raised else ()) if frame.file]
-    if users := [frame for frame in forward if failure.is_users(frame)]:
+    if users := [frame for frame in forward if failure.is_user_frame(frame)]:
         yield from _of_frame(failure, users[-1], "forward_where", "forward_code", "forward_function")
     if len(own) > 1:
         yield from _of_frame(failure, own[-2], "caller", "caller_code", "caller_function")
@@ -57,7 +57,7 @@ def _of_libraries(failure: Failure, below: Sequence[Frame], alone: bool) -> Iter
     if not below:
         return
     vocabulary = failure.reading.matcher.patterns.vocabulary
-    placed = _placed(below, alone, vocabulary)
+    placed = _up_to_origin(below, alone, vocabulary)
     last = (placed or below)[-1]
     if placed:
         if not _UNNAMED.fullmatch(placed[0].function):
@@ -78,17 +78,17 @@ def _of_libraries(failure: Failure, below: Sequence[Frame], alone: bool) -> Iter
         yield failure.fact("calls", " → ".join(shortened))
 
 
-def _placed(below: Sequence[Frame], alone: bool, vocabulary: Vocabulary) -> Sequence[Frame]:
+def _up_to_origin(below: Sequence[Frame], alone: bool, vocabulary: Vocabulary) -> Sequence[Frame]:
     """Returns the frames up to the last one that shows where the failure began; none if all belong to a launcher."""
     end = len(below)
-    while end and _is_placeless(below[end - 1], vocabulary):
+    while end and _hides_origin(below[end - 1], vocabulary):
         end -= 1
     only_started = alone and end < len(below) and not any(_PACKAGE.search(frame.file) for frame in below[:end])
     return () if only_started else below[:end]
 
 
-def _is_placeless(frame: Frame, vocabulary: Vocabulary) -> bool:
-    return any_of(vocabulary.patterns(WITHOUT_PLACE)).search(f"{frame.file}:{frame.function}") is not None
+def _hides_origin(frame: Frame, vocabulary: Vocabulary) -> bool:
+    return union_pattern(vocabulary.patterns(WITHOUT_PLACE)).search(f"{frame.file}:{frame.function}") is not None
 
 
 def _caller(above: Sequence[Frame], last: Frame, vocabulary: Vocabulary) -> Frame | None:
@@ -101,7 +101,7 @@ def _caller(above: Sequence[Frame], last: Frame, vocabulary: Vocabulary) -> Fram
         if frame.file.endswith(".py")
         and not _STANDARD.search(frame.file)
         and not _UNNAMED.fullmatch(frame.function)
-        and not _is_placeless(frame, vocabulary)
+        and not _hides_origin(frame, vocabulary)
     ]
     other = next((frame for frame in reversed(others) if library_of(frame.file) != package), None)
     same = (frame for frame in others if frame.file != last.file and frame.function != last.function)
@@ -115,7 +115,7 @@ def _users_frames(failure: Failure) -> list[Frame]:
     chain = failure.finding.event.chain
     place = next((place for place, raised in enumerate(chain) if raised is failure.raised), len(chain) - 1)
     chains = (raised.frames for raised in (*chain[place + 1 :], *reversed(chain[: place + 1])))
-    users = [[frame for frame in frames if failure.is_users(frame) and frame.file] for frames in chains]
+    users = [[frame for frame in frames if failure.is_user_frame(frame) and frame.file] for frames in chains]
     found = [frames for frames in users if frames]
     calling = (frames for frames in found if frames[-1].code and not _RAISES.match(frames[-1].code))
     return next(calling, found[0] if found else [])

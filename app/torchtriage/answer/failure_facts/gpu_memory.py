@@ -32,17 +32,17 @@ def gpu_memory(failure: Failure) -> Iterator[Fact]:
     captured = failure.root.captured
     if (copies := _copies(captured)) is not None:
         yield failure.fact("copies_held", copies)
-    if (joined := _joined(captured)) is not None:
+    if (joined := _free_and_unused(captured)) is not None:
         yield failure.fact("fits_if_joined", joined)
     unused, total = (_size(captured, name) for name in ("unallocated", "total"))
     if unused is not None and total:
         yield failure.fact("unused_percent", round(100 * unused / total))
     yield from _shortage(failure, captured)
-    for name, value in _holders(captured):
+    for name, value in _other_holders(captured):
         yield failure.fact(name, value)
     if (pid := _other_rank(failure)) is not None:
         yield failure.fact("other_rank_pid", pid)
-    if (ranks := _ranks_together(failure, captured)) is not None:
+    if (ranks := _ranks_sharing_gpu(failure, captured)) is not None:
         yield failure.fact("ranks_on_gpu", ranks, "ranks")
 
 
@@ -67,7 +67,7 @@ def _copies(captured: Mapping[str, str]) -> int | None:
     return whole if whole > 1 and abs(times - whole) <= _ALMOST * whole else None
 
 
-def _joined(captured: Mapping[str, str]) -> str | None:
+def _free_and_unused(captured: Mapping[str, str]) -> str | None:
     """Returns the sum of the free memory and the memory that PyTorch's cache does not use, if the latter would be
     enough for the request in one piece."""
     asked, free, unused = (_size(captured, name) for name in ("asked", "free", "unallocated"))
@@ -76,7 +76,7 @@ def _joined(captured: Mapping[str, str]) -> str | None:
     return f"{(free + unused) / _UNITS['GiB']:.2f} GiB"
 
 
-def _holders(captured: Mapping[str, str]) -> Iterator[tuple[str, str | int]]:
+def _other_holders(captured: Mapping[str, str]) -> Iterator[tuple[str, str | int]]:
     """Yields how much of a GPU's used memory does not belong to this process, if the message says so, or else what is
     outside PyTorch's cache. If the cache is larger than the GPU, it yields the difference instead."""
     total, free, own, allocated = (_size(captured, name) for name in ("total", "free", "own", "allocated"))
@@ -101,7 +101,7 @@ def _other_rank(failure: Failure) -> int | None:
     return None
 
 
-def _ranks_together(failure: Failure, captured: Mapping[str, str]) -> int | None:
+def _ranks_sharing_gpu(failure: Failure, captured: Mapping[str, str]) -> int | None:
     """Returns the number of ranks that fail with this exact message, if their memory together is all that is in use on
     this GPU. Each of them alone on a GPU would not fill it."""
     finding = failure.finding

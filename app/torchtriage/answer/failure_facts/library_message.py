@@ -39,8 +39,8 @@ def library_message(failure: Failure, printed: Printed) -> Iterator[Fact]:
     passing = failure.reading.matcher.patterns.vocabulary.words(_PASSING)
     if failure.raised is not None and not any(word in failure.raised.type for word in passing):
         yield failure.fact("own_check", failure.raised.type.rpartition(".")[2])
-    if not _met_in_another_library(failure, library, known):
-        yield failure.fact("raised_by", _printer(library, known, failure.finding.event.line.text))
+    if not _raised_by_other_library(failure, library, known):
+        yield failure.fact("raised_by", _printing_function(library, known, failure.finding.event.line.text))
     if values := list(_values(known))[:_MAX_VALUES]:
         yield failure.fact("message_values", ", ".join(values))
 
@@ -71,7 +71,7 @@ def _of_compiled(names: list[str], text: str, inventory: Inventory) -> Printed |
     return None
 
 
-def _met_in_another_library(failure: Failure, library: str, known: KnownMessage) -> bool:
+def _raised_by_other_library(failure: Failure, library: str, known: KnownMessage) -> bool:
     """Returns whether compiled code of one library raised the message below a line of another library, which is more
     informative."""
     if "/" not in known.message.module or failure.raised is None or not failure.raised.frames:
@@ -79,7 +79,7 @@ def _met_in_another_library(failure: Failure, library: str, known: KnownMessage)
     return library_of(failure.raised.frames[-1].file) not in {None, library}
 
 
-def _printer(library: str, known: KnownMessage, line: str) -> str:
+def _printing_function(library: str, known: KnownMessage, line: str) -> str:
     """Returns the function's public name, or the class for a constructor. For compiled code it returns the file that
     the line names, or else the file in the inventory, with the function if known."""
     message = known.message

@@ -33,7 +33,7 @@ class _Candidate(NamedTuple):
     attempt: int
 
 
-class _Told(NamedTuple):
+class _FoundValue(NamedTuple):
     """What a line shows."""
 
     value: LineValue
@@ -47,18 +47,18 @@ def line_form_facts(failure: Failure) -> Iterator[Fact]:
     process must come from that process."""
     forms = failure.reading.matcher.patterns.line_forms
     candidates = sorted(_candidates(failure), key=lambda one: (one.sure, one.far))
-    found: dict[str, _Told] = {}
+    found: dict[str, _FoundValue] = {}
     left = _MAX_FORMS
     for place, pointed in zip(candidates, forms.pointed([one.line.text for one in candidates]), strict=True):
         for form in sorted(pointed):
             if left and _counts(forms.tells_of(form), place, failure) and not forms.names(form) <= found.keys():
                 left -= 1
                 for value in forms.read(form, place.line.text):
-                    found.setdefault(value.name, _Told(value, place, form))
+                    found.setdefault(value.name, _FoundValue(value, place, form))
     yield from _facts(found, forms, failure)
 
 
-def _facts(found: dict[str, _Told], forms: LineForms, failure: Failure) -> Iterator[Fact]:
+def _facts(found: dict[str, _FoundValue], forms: LineForms, failure: Failure) -> Iterator[Fact]:
     """Yields the facts without secrets. Secrets are removed from the whole line, because a value is recognized by the
     name before it."""
     plain = _without_secrets({one.place.line.text for one in found.values()}, failure)
@@ -102,10 +102,10 @@ def _candidates(failure: Failure) -> Iterator[_Candidate]:
     for line, rank, attempt, own in _lines(failure):
         if (line.position, line.text) not in known:
             known.add((line.position, line.text))
-            yield _placed(line, rank, attempt, own, failure)
+            yield _located(line, rank, attempt, own, failure)
 
 
-def _placed(line: Line, rank: int | None, attempt: int, own: bool, failure: Failure) -> _Candidate:
+def _located(line: Line, rank: int | None, attempt: int, own: bool, failure: Failure) -> _Candidate:
     root, failed = failure.root, failure.finding.position
     above = line.position <= failed
     away = abs(failed.file - line.position.file), abs(failed.line - line.position.line)

@@ -28,7 +28,7 @@ def lookup_tables(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]
     facts = dict(known)
     text = _text(facts)
     for row in (*about_facts, *about_hosts):
-        source = facts.get(_asked_first(row.regex))
+        source = facts.get(_first_fact(row.regex))
         new = [(name, value) for name, value in row.tells if name not in facts] if source is not None else ()
         if source is not None and new and _holds(row, text):
             for name, value in new:
@@ -45,7 +45,7 @@ def lookup_tables(failure: Failure, known: Mapping[str, Fact]) -> Iterator[Fact]
 
 
 @cache
-def _asked_first(regex: str) -> str:
+def _first_fact(regex: str) -> str:
     """Returns the first fact that a row's condition uses."""
     asked = _ASKED_FIRST.search(regex)
     return asked[1] if asked else ""

@@ -39,7 +39,7 @@ def path_options(failure: Failure) -> Iterator[Fact]:
         if path in whole and (option := _option_of(path, lines, failure)):
             yield failure.fact("path_option", option.name, line=option.line)
             return
-    users = [frame for frame in reversed(failure.frames) if failure.is_users(frame)]
+    users = [frame for frame in reversed(failure.frames) if failure.is_user_frame(frame)]
     for frame in (frame for path in paths for frame in users if f'"{path}"' in frame.code.replace("'", '"')):
         yield failure.fact("path_in_code", f"{short_path(frame.file)}:{frame.line}")
         return

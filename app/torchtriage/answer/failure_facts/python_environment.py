@@ -35,7 +35,7 @@ def python_environment(failure: Failure) -> Iterator[Fact]:
         item.name for item in vocabulary.patterns(FRAMEWORKS) if item.name and re.search(item.exact, frames_text)
     ]:
         yield failure.fact("frameworks", ", ".join(names))
-    paths = [frame.file for frame in reversed(_frames(failure)) if not failure.is_users(frame)]
+    paths = [frame.file for frame in reversed(_frames(failure)) if not failure.is_user_frame(frame)]
     paths += re.findall(r"[/\\][^\s'\"():]{1,300}?site-packages", failure.raised.message if failure.raised else "")
     deleted = [item.exact for item in vocabulary.patterns(BUILD_ENVIRONMENTS)]
     kept = (path for path in paths if not any(re.search(pattern, path) for pattern in deleted))
@@ -62,7 +62,7 @@ def missing_module(failure: Failure) -> Iterator[Fact]:
     name that does not exist. `imported_from` is the folder from which Python imported the package that lacks a module
     or name (`/home/x/torch_npu`), and `imported_above` is its parent folder, which is on the path.
     """
-    yield from _damaged(failure)
+    yield from _damaged_package(failure)
     yield from _imported_from(failure)
     found = _MISSING.search(failure.raised.message if failure.raised else failure.finding.event.text)
     if found is None:
@@ -74,19 +74,19 @@ def missing_module(failure: Failure) -> Iterator[Fact]:
     package = package_of(vocabulary, module) or package_of(vocabulary, root)
     if package is not None:
         yield failure.fact("package", package)
-    elif root in vocabulary.words(OWN_MODULES) or any(f"/{root}/" in f"/{path}" for path in _own(failure)):
+    elif root in vocabulary.words(OWN_MODULES) or any(f"/{root}/" in f"/{path}" for path in _user_files(failure)):
         yield failure.fact("own_module", module)
-        roots = (path.rpartition(f"/{root}/")[0] for path in _own(failure) if f"/{root}/" in path)
+        roots = (path.rpartition(f"/{root}/")[0] for path in _user_files(failure) if f"/{root}/" in path)
         if folder := next((each for each in roots if each), None):
             yield failure.fact("own_root", folder)
 
 
-def _damaged(failure: Failure) -> Iterator[Fact]:
+def _damaged_package(failure: Failure) -> Iterator[Fact]:
     raised = failure.raised
     if raised is None or _CIRCULAR.search(raised.message):
         return
     found = _LACKS_NAME.search(raised.message) or _LACKS_MODULE.search(raised.message)
-    files = [frame.file for frame in failure.asking_frames if not frame.file.startswith("<frozen ")]
+    files = [frame.file for frame in failure.frames_without_lookups if not frame.file.startswith("<frozen ")]
     if found is not None and files and library_of(files[-1]) == found[1]:
         vocabulary = failure.reading.matcher.patterns.vocabulary
         yield failure.fact("damaged_package", package_of(vocabulary, found[1]) or found[1])
@@ -107,7 +107,9 @@ def _imported_from(failure: Failure) -> Iterator[Fact]:
         )
 
 
-def _own(failure: Failure) -> list[str]:
+def _user_files(failure: Failure) -> list[str]:
     """Returns the files of the user's frames."""
     raised = failure.raised
-    return [frame.file.replace("\\", "/") for frame in (raised.frames if raised else ()) if failure.is_users(frame)]
+    return [
+        frame.file.replace("\\", "/") for frame in (raised.frames if raised else ()) if failure.is_user_frame(frame)
+    ]

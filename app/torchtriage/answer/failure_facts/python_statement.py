@@ -65,7 +65,7 @@ def parsed(code: str, marked: str = "") -> Statement | None:
     code = code.strip().removesuffix("\\").rstrip()
     if not code or len(code) > MAX_LENGTH:
         return None
-    for text in _repaired(code):
+    for text in _repairs(code):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # such as the one about an invalid escape in the quoted line
@@ -83,15 +83,15 @@ def shown(code: str) -> str:
     """Returns a line in the form that a sentence quotes, without a comment, a backslash or another process's frame at
     its end. The result is empty if the line only ends a statement."""
     code = _OTHERS_FRAME.split(code, maxsplit=1)[0].strip().removesuffix("\\").rstrip()
-    if _unopened(code) or not re.search(r"\w", code):
+    if _missing_openings(code) or not re.search(r"\w", code):
         return ""
     for place in (at for at, char in enumerate(code) if char == "#"):
-        if not _in_text(code[:place]):
+        if not _ends_in_string(code[:place]):
             return code[:place].rstrip()
     return code
 
 
-def _in_text(begun: str) -> bool:
+def _ends_in_string(begun: str) -> bool:
     """Returns whether a text ends inside a Python string."""
     quote, escaped = "", False
     for char in begun:
@@ -111,7 +111,7 @@ def _bytes(text: str, place: int) -> int:
     return len(text[:place].encode())
 
 
-def _repaired(code: str) -> Iterator[str]:
+def _repairs(code: str) -> Iterator[str]:
     """Yields the line, and statements that it may be a part of, most likely first."""
     for text in dict.fromkeys((code, _closed(code))):
         yield text
@@ -127,7 +127,7 @@ def _repaired(code: str) -> Iterator[str]:
             yield f"{text} pass" if text.endswith(":") else f"{text}: pass"
         yield f"{text} _cut_"
         yield f"{text}=_cut_)" if text.endswith("=") else f"_cut_({text})"
-    opened = _unopened(code)
+    opened = _missing_openings(code)
     if opened:
         yield _closed("(" * opened.count(")") + "[" * opened.count("]") + code) if "}" not in opened else code
         yield f"_cut_({code}"
@@ -146,7 +146,7 @@ def _closed(code: str) -> str:
     return bare + "".join(_CLOSING[_OPENING.index(bracket)] for bracket in reversed(stack))
 
 
-def _unopened(code: str) -> str:
+def _missing_openings(code: str) -> str:
     """Returns the opening brackets that a line closes but does not open."""
     return _brackets(code)[1]
 

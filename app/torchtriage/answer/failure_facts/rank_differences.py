@@ -37,7 +37,7 @@ def rank_differences(failure: Failure) -> Iterator[Fact]:
     """
     events = (failure.finding.event, *failure.finding.samples)
     messages = {event.rank: event.text.split("\n", 1)[0] for event in events if event.rank is not None}
-    if not any(map(_RANK.search, messages.values())) and (differences := _different(messages, failure)):
+    if not any(map(_RANK.search, messages.values())) and (differences := _differing_values(messages, failure)):
         yield failure.fact("by_rank", differences)
     waited = any(map(failure.finding.has_role, (Role.TIMEOUT, Role.PEER_LOSS)))
     above = _printed(failure, waited)
@@ -49,7 +49,7 @@ def rank_differences(failure: Failure) -> Iterator[Fact]:
             yield failure.fact("printed_by_rank_words", words, line=line)
     steps = _progress(failure) if waited else {}
     last = {rank: step for rank, line in steps.items() if (step := progress.step(line.text[:_MAX_LENGTH])) is not None}
-    if differences := _folded({rank: str(step) for rank, step in last.items()}):
+    if differences := _by_value({rank: str(step) for rank, step in last.items()}):
         yield Fact("steps_by_rank", differences)
 
 
@@ -70,7 +70,9 @@ def _printed(failure: Failure, waited: bool) -> tuple[Line, str, str] | None:
         if rank is not None and line.attempt == failure.root.attempt and not progress.PROGRESS.matches(line.text):
             forms.setdefault(_words(line.text), {})[rank] = line
     for form in sorted(forms.values(), key=lambda form: max(line.position for line in form.values()), reverse=True):
-        differences = _different({rank: line.text for rank, line in form.items()}, failure) if len(form) > 1 else None
+        differences = (
+            _differing_values({rank: line.text for rank, line in form.items()}, failure) if len(form) > 1 else None
+        )
         if differences and (waited or _SHAPE.search(differences)):
             last = max(form.values(), key=lambda line: line.position)
             return last, _name(form), differences
@@ -89,7 +91,7 @@ def _words(text: str) -> str:
     return _VALUE.sub("\0", _RANK.sub("rank", text[:_MAX_LENGTH]))
 
 
-def _different(texts: Mapping[int, str], failure: Failure) -> str | None:
+def _differing_values(texts: Mapping[int, str], failure: Failure) -> str | None:
     """Returns the values that differ between ranks in texts with the same words, or None if too many differ."""
     own = failure.root.rank if failure.root.rank in texts else next(iter(texts), None)
     if own is None or len(texts) < 2:
@@ -102,10 +104,10 @@ def _different(texts: Mapping[int, str], failure: Failure) -> str | None:
     different = [at for at in different if not _is_own_number(at, values, same[own], failure)]
     if not 0 < len(different) <= _MAX_VALUES:
         return None
-    return _folded({rank: _told(same[rank], different) for rank in values})
+    return _by_value({rank: _values_text(same[rank], different) for rank in values})
 
 
-def _told(text: str, different: list[int]) -> str:
+def _values_text(text: str, different: list[int]) -> str:
     """Returns the values at some positions in a line. A value without a name before it is followed by the next word."""
     parts = []
     for found in (found for at, found in enumerate(_VALUE.finditer(text)) if at in different):
@@ -149,7 +151,7 @@ def _plain(value: str) -> str:
     return value[len("torch.Size(") : -1] if value.startswith("torch.Size(") else value
 
 
-def _folded(values: Mapping[int, str]) -> str | None:
+def _by_value(values: Mapping[int, str]) -> str | None:
     """Returns `rank 0: [4, 128]; ranks 1-3: [4, 96]`, with the most frequent value last, or None if there are too many
     values."""
     groups: dict[str, list[int]] = {}

@@ -25,7 +25,7 @@ def waiting_ranks(failure: Failure) -> Iterator[Fact]:
     `spread` is the time between the first and the last rank that failed; `same_second` is given instead if there is
     none."""
     yield from _ranks(failure)
-    yield from _behind(failure)
+    yield from _lagging_ranks(failure)
     yield from _spread(failure)
 
 
@@ -38,7 +38,7 @@ def _ranks(failure: Failure) -> Iterator[Fact]:
         ("waiting_ranks", {"waited", "first"} if waited else {"waited"}),
         ("stopped_ranks", {"stopped"}),
     )
-    gone = _gone(failure, missing)
+    gone = _absent_ranks(failure, missing)
     for name, wanted in kinds:
         marks = [mark for mark in failure.marks if mark.kind in wanted]
         if name == "waiting_ranks":
@@ -49,7 +49,7 @@ def _ranks(failure: Failure) -> Iterator[Fact]:
         yield missing
 
 
-def _gone(failure: Failure, missing: Fact | None) -> frozenset[int]:
+def _absent_ranks(failure: Failure, missing: Fact | None) -> frozenset[int]:
     """Returns the ranks that never arrived. A message that they printed at their end is not a wait. Ranks that are
     behind do wait, but in an earlier collective."""
     if missing is None or any(reason.name == "behind" for reason in failure.root.because):
@@ -57,7 +57,7 @@ def _gone(failure: Failure, missing: Fact | None) -> frozenset[int]:
     return frozenset(RankSet.from_json(str(missing.value)))
 
 
-def _behind(failure: Failure) -> Iterator[Fact]:
+def _lagging_ranks(failure: Failure) -> Iterator[Fact]:
     """Yields which ranks waited in an earlier collective than the others, and the collectives of both groups."""
     reading = failure.reading
     collectives = reading.extractors.collectives

@@ -19,7 +19,7 @@ from torchtriage.answer.failure_facts.printed_values import printed_values
 from torchtriage.answer.failure_facts.python_environment import missing_module, python_environment
 from torchtriage.answer.failure_facts.rank_differences import rank_differences
 from torchtriage.answer.failure_facts.ranks import failing_rank, waiting_ranks
-from torchtriage.answer.failure_facts.run_state import run_at_failure
+from torchtriage.answer.failure_facts.run_state import run_state
 from torchtriage.answer.failure_facts.shape_differences import shape_differences
 from torchtriage.answer.failure_facts.size_arithmetic import size_arithmetic
 from torchtriage.domain.fact import Fact
@@ -33,7 +33,7 @@ KINDS: tuple[Callable[[Failure], Iterable[Fact]], ...] = (
     code_line,
     missing_module,
     failing_rank,
-    run_at_failure,
+    run_state,
     waiting_ranks,
     line_form_facts,
     python_environment,

@@ -21,12 +21,12 @@ _SHORT = 4  # letters: a word of at most this length counts only as a whole word
 _MAX_LINES = 8  # lines of progress that are searched for the step
 
 
-def run_at_failure(failure: Failure) -> Iterator[Fact]:
+def run_state(failure: Failure) -> Iterator[Fact]:
     """Yields `launcher`, `world_size`, `phase`, `step`, `exit_code`, the last `checkpoint` and its `checkpoint_step`,
     `torch_version` and similar facts. `signal` is the signal that the exit status reports. Others are `attempt_count`,
     `attempt`, `host_count`, `seconds_after_failure`, `checkpoint_time`, `checkpoint_age`, `steps_since_checkpoint` and
     `job_kind`."""
-    yield from _of_log(failure)
+    yield from _facts_of_run(failure)
     if (signal := _signal(failure.run.exit_code)) is not None:
         ended = exit_of(failure.choice, failure.reading)
         yield failure.fact("signal", signal, line=ended.line if ended else None)
@@ -36,7 +36,7 @@ def run_at_failure(failure: Failure) -> Iterator[Fact]:
         yield Fact("job_kind", kind)
 
 
-def _of_log(failure: Failure) -> Iterator[Fact]:
+def _facts_of_run(failure: Failure) -> Iterator[Fact]:
     run = failure.run
     known = (("launcher", run.launcher, None), ("world_size", run.world_size, "ranks"), ("phase", run.phase, None))
     for name, value, unit in known:
@@ -44,13 +44,13 @@ def _of_log(failure: Failure) -> Iterator[Fact]:
             yield Fact(name, value, unit)
     if run.step is not None:
         line = _line_of_step(failure, run.step)
-        yield _at("step", run.step, line)
+        yield _fact_at("step", run.step, line)
         bar = re.search(rf"\| ?{run.step}/([1-9]\d{{0,11}}) \[", progress.newest(line.text)) if line else None
         if line is not None and bar is not None:
-            yield _at("total_steps", int(bar[1]), line)
+            yield _fact_at("total_steps", int(bar[1]), line)
     if run.exit_code is not None:
         ended = exit_of(failure.choice, failure.reading)
-        yield _at("exit_code", run.exit_code, ended.line if ended else None, ended.rank if ended else None)
+        yield _fact_at("exit_code", run.exit_code, ended.line if ended else None, ended.rank if ended else None)
     if run.checkpoint is not None:
         saved = run.checkpoint
         for name, value in (("checkpoint", saved.path), ("checkpoint_step", saved.step)):
@@ -58,7 +58,7 @@ def _of_log(failure: Failure) -> Iterator[Fact]:
                 yield Fact(name, value, None, saved.line, saved.file)
     for name, version in run.versions.items():
         slot = f"{name.replace('-', '_').lower()}_version"
-        yield _at(slot, version, failure.reading.environment.version_at.get(name))
+        yield _fact_at(slot, version, failure.reading.environment.version_at.get(name))
 
 
 def _signal(exit_code: int | None) -> str | None:
@@ -98,7 +98,7 @@ def _job_kind(failure: Failure) -> str | None:
     shows."""
     words = failure.reading.matcher.patterns.vocabulary.groups(JOB_KINDS)
     raised = failure.raised
-    own = [frame for frame in (raised.frames if raised else ()) if failure.is_users(frame)]
+    own = [frame for frame in (raised.frames if raised else ()) if failure.is_user_frame(frame)]
     for text in (text for frame in own[:3] for text in (re.split(r"[/\\]", frame.file)[-1], frame.function)):
         found = _words(tuple(words.items())).search(text.lower())
         if found is not None and found.lastgroup is not None:
@@ -120,7 +120,7 @@ def _words(kinds: tuple[tuple[str, tuple[str, ...]], ...]) -> re.Pattern[str]:
     return re.compile(rf"(?<![a-z])(?:{'|'.join(groups)})")
 
 
-def _at(name: str, value: str | int, line: Line | None, rank: int | None = None) -> Fact:
+def _fact_at(name: str, value: str | int, line: Line | None, rank: int | None = None) -> Fact:
     if line is None:
         return Fact(name, value)
     return Fact(name, value, None, line.number, line.file, line.rank if rank is None else rank, line.attempt or None)

@@ -54,7 +54,7 @@ def shape_differences(failure: Failure) -> Iterator[Fact]:
     yield failure.fact("mismatch_count", len(weights))
     examples = _examples(weights)
     yield failure.fact("mismatch_kinds", len(examples))
-    yield failure.fact("mismatch_examples", _told(examples))
+    yield failure.fact("mismatch_examples", _examples_text(examples))
     first = weights[0]
     if len(first.differing) == 1 and len(first.saved) == len(first.current):
         place = first.differing[0]
@@ -72,7 +72,7 @@ def _examples(weights: list[_Weight]) -> list[_Weight]:
     return sorted(set(chosen.values()), key=weights.index)
 
 
-def _told(examples: list[_Weight]) -> str:
+def _examples_text(examples: list[_Weight]) -> str:
     """Returns as many examples as fit into a sentence, and how many more there are."""
     listed = [str(examples[0])]
     for weight in examples[1:_SHOWN]:

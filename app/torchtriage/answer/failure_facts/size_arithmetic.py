@@ -52,7 +52,7 @@ def size_arithmetic(failure: Failure) -> Iterator[Fact]:
 
 def _relation(message: str) -> str | None:
     if view := _VIEW.search(message):
-        return _of_view([int(size) for size in view[1].split(",")], int(view[2]))
+        return _view_product([int(size) for size in view[1].split(",")], int(view[2]))
     pair = _pair(message)
     if pair is None or min(pair) < _MIN_SIZE or pair[0] == pair[1]:
         return None
@@ -83,7 +83,7 @@ def _pair(message: str) -> tuple[int, int] | None:
     return None
 
 
-def _of_view(target: list[int], elements: int) -> str | None:
+def _view_product(target: list[int], elements: int) -> str | None:
     """Returns the product of a shape's sizes, compared with the number of elements."""
     wanted = prod(size for size in target if size > 0)
     if wanted in (0, 1, elements) or not elements:

@@ -9,7 +9,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 
 from torchtriage.answer.explain_match import Why
-from torchtriage.answer.templates import shown_open
+from torchtriage.answer.templates import with_open_slots
 from torchtriage.domain.entry import Case, Entry, KnowledgeBase, Language
 from torchtriage.domain.entry_history import EntryHistory
 from torchtriage.errors import BadInput, NotFound
@@ -141,9 +141,9 @@ async def try_text(request: Request, service: ServiceDep, entry_id: str) -> Resp
 def _case(case: Case, lang: Language) -> CaseItem:
     return CaseItem(
         id=case.id,
-        says=shown_open(case.says.in_(lang)),
-        unknown=shown_open(case.unknown.in_(lang)) if case.unknown else None,
-        steps=tuple(shown_open(step.do.in_(lang)) for step in case.steps),
+        says=with_open_slots(case.says.in_(lang)),
+        unknown=with_open_slots(case.unknown.in_(lang)) if case.unknown else None,
+        steps=tuple(with_open_slots(step.do.in_(lang)) for step in case.steps),
         retry=case.action.retry_word if case.action else None,
         source=case.source,
         example=case.example,
