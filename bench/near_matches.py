@@ -20,7 +20,7 @@ from pathlib import Path
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.loader import load
-from torchtriage.matching.near_matches import MIN_LENGTH, NEAR_ENOUGH, NearSigns
+from torchtriage.matching.near_matches import MIN_LENGTH, NEAR_ENOUGH, NearMatcher
 from torchtriage.matching.patterns import Patterns
 
 CORPUS = Path(__file__).parent.parent / "tests" / "corpus"
@@ -115,7 +115,7 @@ def negatives(known: list[tuple[str, str]], dice: random.Random) -> Iterator[str
 def with_all_examples(patterns: Patterns, known: list[tuple[str, str]], dice: random.Random) -> None:
     """Prints for each distortion how many messages a sign still matches, how many are near matches, and the rest, if no
     example is held back. Only messages that are long enough to be compared count."""
-    signs = NearSigns(patterns)
+    signs = NearMatcher(patterns)
     told = [(entry, message) for entry, message in known if len(message) >= MIN_LENGTH]
     print(
         f"{len(told)} messages, no example held back\n\n| | a sign | nearly | another entry | nothing |\n|---|---|---|---|---|"
@@ -141,7 +141,7 @@ def main() -> None:
     knowledge = load((BUILT_IN,))
     patterns = Patterns(knowledge)
     seen = {name: replace(entry, match_examples=entry.match_examples[::2]) for name, entry in knowledge.entries.items()}
-    signs = NearSigns(Patterns(replace(knowledge, entries=seen)))
+    signs = NearMatcher(Patterns(replace(knowledge, entries=seen)))
 
     def exact(text: str) -> set[str]:
         return {patterns.all[index].entry.id for index in patterns.found(text, EVERYWHERE)}

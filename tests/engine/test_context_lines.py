@@ -4,7 +4,7 @@ from tests.built_in import built_in_knowledge
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.verdict import root_cause
 from torchtriage.answer.verdict_run import run_facts
-from torchtriage.causality.context_lines import ABOVE, MAX_LENGTH, LinesAbove
+from torchtriage.causality.context_lines import ABOVE, MAX_LENGTH, ContextLines
 from torchtriage.causality.fallbacks import completed
 from torchtriage.causality.read_runs import read_runs
 from torchtriage.causality.root_cause import choose, with_attempts
@@ -39,7 +39,7 @@ def test_memory_stays_within_bounds() -> None:
     def line(number: int, text: str) -> Line:
         return Line(number, text, text, Position(1, number))
 
-    kept = LinesAbove()
+    kept = ContextLines()
     for number in range(1, 30_000):
         kept.feed([line(number, f"{number} " + "x" * 9000)])
         if number % 10 == 0:

@@ -8,7 +8,7 @@ import pytest
 from tests.logs import traceback
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
-from torchtriage.matching.near_matches import tidied
+from torchtriage.matching.near_matches import undo_formatting
 from torchtriage.reading.sources import from_bytes
 
 UNUSED = (
@@ -89,8 +89,8 @@ def test_a_message_that_a_catch_all_knows_is_near_to_no_other(engine: Engine) ->
 
 def test_tidying_undoes_what_chats_and_web_pages_do() -> None:
     plain = "unpickling 'a' < \"b\" failed"
-    assert tidied(html.escape(plain)) == plain
-    assert tidied("> unpickling ‘a’ <\n> “b” failed") == plain
+    assert undo_formatting(html.escape(plain)) == plain
+    assert undo_formatting("> unpickling ‘a’ <\n> “b” failed") == plain
 
 
 def test_the_messages_are_made_once_and_a_damaged_cache_is_made_anew(engine: Engine, tmp_path: Path) -> None:

@@ -269,10 +269,10 @@ def test_a_short_paste_and_a_run_that_trains_are_still_explained(engine: Engine,
 
 
 def test_a_test_of_distributed_code_is_still_explained(engine: Engine) -> None:
-    of_field = ["tests/test_ddp.py:12: in test_all_reduce", "    torch.distributed.all_reduce(x)", "nccl backend, 2 GPUs",
+    training_output = ["tests/test_ddp.py:12: in test_all_reduce", "    torch.distributed.all_reduce(x)", "nccl backend, 2 GPUs",
                 "E   torch.distributed.DistNetworkError: no", "E   torch.cuda init", "torch 2.6.0", "cuda 12.4", "nccl 2.21"]  # fmt: skip
     full = "E   torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
-    assert entry_of(engine, TESTS[:4], of_field, full, TESTS[6:]) == "cuda.oom"
+    assert entry_of(engine, TESTS[:4], training_output, full, TESTS[6:]) == "cuda.oom"
 
 
 def test_a_job_of_slurm_alone_is_still_explained(engine: Engine) -> None:

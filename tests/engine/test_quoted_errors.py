@@ -116,13 +116,13 @@ def test_a_line_of_a_warning_is_not_read_again_as_an_exception(engine: Engine) -
         "size mismatch for head.weight: copying a param with shape torch.Size([80, 8]) from checkpoint, the shape in "
         "current model is torch.Size([7, 8]).",
     ]
-    goes_on = ["mmdet - INFO - Start running", "Hooks will be executed in this order:", "before_run:", "(LOW) Logger"]
-    assert triage(engine, [*told, *goes_on]).root_cause is None
+    continues = ["mmdet - INFO - Start running", "Hooks will be executed in this order:", "before_run:", "(LOW) Logger"]
+    assert triage(engine, [*told, *continues]).root_cause is None
     root = triage(engine, told).root_cause
     assert root is not None
     assert root.entry == "checkpoint.size-mismatch"
     failed = "RuntimeError: Error(s) in loading state_dict for Net:"
-    root = triage(engine, [told[0], failed, f"\t{told[1]}", *goes_on]).root_cause
+    root = triage(engine, [told[0], failed, f"\t{told[1]}", *continues]).root_cause
     assert root is not None
     assert root.entry == "checkpoint.size-mismatch"
 

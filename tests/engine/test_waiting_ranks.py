@@ -6,7 +6,7 @@ from tests.engine.test_engine import triage
 from tests.logs import PEER_CLOSED, agent, report, traceback
 from torchtriage.engine import Engine
 
-WAITED = (
+TIMEOUT_RANK_RULES = (
     "[rank{0}]:[E501 09:10:00.1 ProcessGroupNCCL.cpp:607] [Rank {0}] Watchdog caught collective operation timeout: "
     "WorkNCCL(SeqNum=52, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600410 milliseconds before timing out."
 )
@@ -14,7 +14,7 @@ OOM = traceback("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 5
 
 
 def test_the_only_named_rank_is_not_blamed_if_it_waited(engine: Engine) -> None:
-    root = triage(engine, OOM, WAITED.format(1)).root_cause
+    root = triage(engine, OOM, TIMEOUT_RANK_RULES.format(1)).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("cuda.oom", None)
 
@@ -33,8 +33,8 @@ def test_a_rank_told_at_the_end_of_a_message_counts(engine: Engine) -> None:
 
 
 def test_where_the_rank_waited_that_is_behind_stands_among_the_evidence(engine: Engine) -> None:
-    behind = WAITED.format(2).replace("SeqNum=52", "SeqNum=51")
-    root = triage(engine, [*(WAITED.format(rank) for rank in (0, 1, 3)), behind]).root_cause
+    behind = TIMEOUT_RANK_RULES.format(2).replace("SeqNum=52", "SeqNum=51")
+    root = triage(engine, [*(TIMEOUT_RANK_RULES.format(rank) for rank in (0, 1, 3)), behind]).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("nccl.timeout", 2)
     assert behind in [line.text for line in root.evidence[:2]]
@@ -60,7 +60,7 @@ def test_of_two_that_tell_of_no_peer_none_is_named(engine: Engine) -> None:
 
 
 HEALTHY = [f"[rank{rank}]: step {step} loss 0.5" for step in range(3) for rank in range(4)]
-OTHERS_WAITED = [WAITED.format(rank) for rank in (0, 1, 3)]
+OTHERS_WAITED = [TIMEOUT_RANK_RULES.format(rank) for rank in (0, 1, 3)]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from torchtriage.domain.evidence import Call, RankDump
 from torchtriage.engine import Engine
 from torchtriage.evidence.call_order import departures
-from torchtriage.evidence.collective_vocabulary import CollectiveWords
+from torchtriage.evidence.collective_vocabulary import CollectiveVocabulary
 from torchtriage.evidence.flight_recorder import read_dump
 from torchtriage.evidence.wait_for import hang_of
 
@@ -17,8 +17,8 @@ SIZES = {"small": [16], "large": [64, 4], "loss": [1], "other": [7]}
 
 
 @pytest.fixture(scope="module")
-def words(engine: Engine) -> CollectiveWords:
-    return CollectiveWords(engine.knowledge.vocabulary)
+def words(engine: Engine) -> CollectiveVocabulary:
+    return CollectiveVocabulary(engine.knowledge.vocabulary)
 
 
 def dump(rank: int, calls: Sequence[str], over: bool = False) -> RankDump:
@@ -50,7 +50,7 @@ def test_a_rank_that_skipped_a_call_left_the_order() -> None:
     assert (rank, left.own.sizes, left.theirs.sizes) == (2, "[[64, 4]]", "[[16]]")
 
 
-def test_of_groups_of_the_same_ranks_the_rank_in_the_other_one_left(words: CollectiveWords) -> None:
+def test_of_groups_of_the_same_ranks_the_rank_in_the_other_one_left(words: CollectiveVocabulary) -> None:
     """The rank waits in a call too many of one group, all others in another group: each waits for the other."""
     usual = [*STEP, *STEP]
     hang = hang_of(of(usual, [*STEP, "small@data", "large@data", "other@data"], usual, usual), words)
@@ -79,7 +79,7 @@ def test_a_call_that_another_rank_made_too_outweighs_one_that_none_made() -> Non
     assert list(departures(dumps, form)) == [0]
 
 
-def test_a_rank_that_never_used_its_pair_is_known_by_the_other_pairs(words: CollectiveWords) -> None:
+def test_a_rank_that_never_used_its_pair_is_known_by_the_other_pairs(words: CollectiveVocabulary) -> None:
     """Rank 2 skipped the call of its pair; rank 3 waits there for it, and all others for rank 3."""
     one, other = "small@pair-0", "small@pair-1"
     hang = hang_of(
@@ -89,7 +89,7 @@ def test_a_rank_that_never_used_its_pair_is_known_by_the_other_pairs(words: Coll
     assert (hang.kind, hang.suspects, hang.other_group) == ("other-call", (2,), "default_pg")
 
 
-def test_who_is_in_no_pair_that_its_dump_shows_is_not_guessed(words: CollectiveWords) -> None:
+def test_who_is_in_no_pair_that_its_dump_shows_is_not_guessed(words: CollectiveVocabulary) -> None:
     """Rank 4 has no pair, so that rank 1 may wait for it as well as for rank 0; but all are not in one call."""
     usual = [*STEP, "small@pair-1", "large@world"]
     alone = [*STEP, "large@world"]
@@ -98,7 +98,7 @@ def test_who_is_in_no_pair_that_its_dump_shows_is_not_guessed(words: CollectiveW
     assert (hang.kind, hang.suspects) == ("crossed", ())
 
 
-def test_a_dead_rank_is_named_and_not_its_peer_that_raised(words: CollectiveWords) -> None:
+def test_a_dead_rank_is_named_and_not_its_peer_that_raised(words: CollectiveVocabulary) -> None:
     """Rank 0 is dead; rank 1, its only peer in a pair, left its call there with an exception and is missed elsewhere."""
     step = "small@data"
     dumps = {
@@ -111,14 +111,14 @@ def test_a_dead_rank_is_named_and_not_its_peer_that_raised(words: CollectiveWord
     assert (hang.kind, hang.suspects) == ("absent", (0,))
 
 
-def test_where_two_disagree_a_rank_without_a_dump_is_not_to_blame(words: CollectiveWords) -> None:
+def test_where_two_disagree_a_rank_without_a_dump_is_not_to_blame(words: CollectiveVocabulary) -> None:
     """Gloo aborts the rank that receives too much, which did nothing wrong."""
     hang = hang_of({0: dump(0, [*STEP, "large@data"]), 1: dump(1, [*STEP, "small@data"], over=True)}, words, 3)
     assert hang is not None
     assert (hang.kind, hang.suspects) == ("crossed", ())
 
 
-def test_the_states_of_all_ranks_are_told(words: CollectiveWords) -> None:
+def test_the_states_of_all_ranks_are_told(words: CollectiveVocabulary) -> None:
     usual = [*STEP, "small@data"]
     hang = hang_of(of(usual, usual, STEP, usual) | {2: dump(2, STEP, over=True)}, words, doing={2: "read (data.py:7)"})
     assert hang is not None

@@ -8,8 +8,8 @@ import pytest
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
 from torchtriage.evidence.collect import rank_in_name
-from torchtriage.evidence.collective_vocabulary import CollectiveWords
-from torchtriage.evidence.stacks import doing, elsewhere, is_stack_alone, read_stack
+from torchtriage.evidence.collective_vocabulary import CollectiveVocabulary
+from torchtriage.evidence.stacks import doing, hang_of_stacks, is_stack_alone, read_stack
 from torchtriage.reading.file_types import FileForm, form_of
 from torchtriage.reading.sources import open_path
 from torchtriage.reading.whole_files import NotRead
@@ -65,11 +65,11 @@ def test_what_holds_no_stack_is_not_read(data: bytes) -> None:
 def test_of_two_ranks_the_one_in_no_collective_is_named_where_there_is_no_dump(engine: Engine) -> None:
     inside = b'Thread 7 (idle): "MainThread"\n    all_reduce (torch/distributed/distributed_c10d.py:3252)\n'
     stacks = {0: read_stack(inside, "rank_0.txt", 1, 0), 1: read_stack(PY_SPY, "rank_1.txt", 2, 1)}
-    words = CollectiveWords(engine.knowledge.vocabulary)
-    hang = elsewhere(stacks, None, words)
+    words = CollectiveVocabulary(engine.knowledge.vocabulary)
+    hang = hang_of_stacks(stacks, None, words)
     assert hang is not None
     assert hang.suspects == (1,)
-    assert elsewhere(stacks, hang, words) is None  # what dumps tell counts more than one against one
+    assert hang_of_stacks(stacks, hang, words) is None  # what dumps tell counts more than one against one
 
 
 @pytest.mark.parametrize(

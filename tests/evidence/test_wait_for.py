@@ -8,7 +8,7 @@ import pytest
 from tests.evidence.simulated import FAULTS, Simulated, simulated
 from torchtriage.domain.evidence import Hang, RankDump
 from torchtriage.engine import Engine
-from torchtriage.evidence.collective_vocabulary import CollectiveWords
+from torchtriage.evidence.collective_vocabulary import CollectiveVocabulary
 from torchtriage.evidence.flight_recorder import read_dump
 from torchtriage.evidence.wait_for import hang_of
 from torchtriage.reading.pickled_dumps import as_text
@@ -20,8 +20,8 @@ SHARE = {"skips": 0.6, "calls-other": 0.6, "other-shape": 0.6, "extra-call": 0.6
 
 
 @pytest.fixture(scope="module")
-def words(engine: Engine) -> CollectiveWords:
-    return CollectiveWords(engine.knowledge.vocabulary)
+def words(engine: Engine) -> CollectiveVocabulary:
+    return CollectiveVocabulary(engine.knowledge.vocabulary)
 
 
 def read(run: Simulated) -> dict[int, RankDump]:
@@ -29,7 +29,7 @@ def read(run: Simulated) -> dict[int, RankDump]:
     return {rank: read_dump(text, f"dump_{rank}", rank + 1, rank) for rank, text in texts.items()}
 
 
-def explained(run: Simulated, words: CollectiveWords) -> Hang:
+def explained(run: Simulated, words: CollectiveVocabulary) -> Hang:
     hang = hang_of(read(run), words)
     assert hang is not None
     return hang
@@ -37,7 +37,9 @@ def explained(run: Simulated, words: CollectiveWords) -> Hang:
 
 @pytest.mark.parametrize("runs", RUNS)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_rank_at_fault_is_named_and_never_one_that_waited(fault: str, runs: int, words: CollectiveWords) -> None:
+def test_the_rank_at_fault_is_named_and_never_one_that_waited(
+    fault: str, runs: int, words: CollectiveVocabulary
+) -> None:
     told: Counter[bool] = Counter()
     for seed in range(runs):
         run = simulated(seed, fault)
@@ -47,13 +49,13 @@ def test_the_rank_at_fault_is_named_and_never_one_that_waited(fault: str, runs: 
     assert told[True] >= int(runs * SHARE.get(fault, 0.96))
 
 
-def test_a_dump_tells_its_rank_by_its_groups(words: CollectiveWords) -> None:
+def test_a_dump_tells_its_rank_by_its_groups(words: CollectiveVocabulary) -> None:
     run = next(run for seed in range(50) if (run := simulated(seed, "stalls")).world_size == 16)
     texts = {rank: b"".join(as_text(iter((data,)))) for rank, data in run.dumps.items()}
     assert [read_dump(text, None, 1, None).rank for text in texts.values()] == list(texts)
 
 
-def test_most_dumps_missing_names_nobody(words: CollectiveWords) -> None:
+def test_most_dumps_missing_names_nobody(words: CollectiveVocabulary) -> None:
     run = next(run for seed in range(50) if (run := simulated(seed, "stalls")).world_size == 16)
     dumps = {rank: dump for rank, dump in read(run).items() if rank != run.at_fault and rank % 4 == 0}
     hang = hang_of(dumps, words)
@@ -61,13 +63,13 @@ def test_most_dumps_missing_names_nobody(words: CollectiveWords) -> None:
 
 
 @pytest.mark.parametrize("runs", RUNS)
-def test_where_all_wait_together_nobody_is_blamed(runs: int, words: CollectiveWords) -> None:
+def test_where_all_wait_together_nobody_is_blamed(runs: int, words: CollectiveVocabulary) -> None:
     hangs = [explained(simulated(seed, "gpu-stalls"), words) for seed in range(runs)]
     assert {hang.kind for hang in hangs} == {"not-begun", "together"}
     assert all(not hang.suspects for hang in hangs if hang.kind == "together")
 
 
-def test_a_call_that_gloo_gave_up_is_not_taken_for_one_that_ended(words: CollectiveWords) -> None:
+def test_a_call_that_gloo_gave_up_is_not_taken_for_one_that_ended(words: CollectiveVocabulary) -> None:
     """Gloo raises on some ranks where the types differ, and retires their call; one rank waits on."""
 
     def dump(rank: int, dtype: str, retired: bool) -> RankDump:

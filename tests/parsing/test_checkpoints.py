@@ -10,7 +10,7 @@ from torchtriage.domain.line import Line, Position
 from torchtriage.domain.verdict import Checkpoint
 from torchtriage.engine import Engine
 from torchtriage.facts import collector
-from torchtriage.facts.checkpoints import FAILED, LIST, STARTED, WRITTEN, Message, Messages, written
+from torchtriage.facts.checkpoints import FAILED, LIST, STARTED, WRITTEN, Message, Messages, completed_checkpoints
 from torchtriage.reading import hit_selection
 from torchtriage.reading.scan import Scanner
 from torchtriage.reading.skipped_lines import OF_FIRST_RANKS, joined
@@ -117,9 +117,9 @@ def test_the_last_one_is_found_in_the_middle_of_a_big_log(engine: Engine) -> Non
 def test_progress_of_others_shows_nothing_where_saving_failed() -> None:
     told = [(Line(1, "", "", Position(1, 1)), Message(STARTED, "a", 1))]
     second, third, fourth = Position(1, 2), Position(1, 3), Position(1, 4)
-    assert written(told, [second], third, failed_saving=True) == ()
-    assert written(told, [second], third, failed_saving=False) == (Checkpoint("a", 1, None, 1),)
-    assert written(told, [fourth], third, failed_saving=False) == ()
+    assert completed_checkpoints(told, [second], third, failed_saving=True) == ()
+    assert completed_checkpoints(told, [second], third, failed_saving=False) == (Checkpoint("a", 1, None, 1),)
+    assert completed_checkpoints(told, [fourth], third, failed_saving=False) == ()
 
 
 def test_what_512_ranks_say_of_one_checkpoint_does_not_displace_those_before(engine: Engine) -> None:

@@ -28,13 +28,13 @@ def test_lines_that_tell_that_the_run_goes_on_are_counted_alike() -> None:
         assert len(told) == len(TEXTS)
         for line in told:
             single.note(line, signs(line), claimed=False)
-        many.pass_by(told, list(map(signs, told)))
+        many.note_progress(told, list(map(signs, told)))
         single.feed(told)
         many.feed(told)
     assert many.progress_of == single.progress_of
     assert single.progress_of == {1: Position(1, 201), 2: Position(1, 206), 5: Position(1, 108)}
-    assert (many.progress, many.of_field, many.around, many.kinds) == (
-        single.progress, single.of_field, single.around, single.kinds
+    assert (many.progress, many.training_lines, many.around, many.kinds) == (
+        single.progress, single.training_lines, single.around, single.kinds
     )  # fmt: skip
     assert (many.step, many.phase_at(Position(1, 250))) == (single.step, single.phase_at(Position(1, 250)))
     assert (many.step, many.phase_at(Position(1, 250))) == (4, "train")
@@ -44,6 +44,6 @@ def test_a_sample_that_stands_behind_lines_read_later_leaves_progress_in_order()
     environment = Environment(line_regexes())
     environment.sample(Position(1, 50), "step 9 loss 0.1")
     told = lines(10, None)
-    environment.pass_by(told, list(map(signs, told)))
+    environment.note_progress(told, list(map(signs, told)))
     assert environment.progress == sorted(environment.progress)
     assert environment.progress[-1] == Position(1, 50)

@@ -38,7 +38,7 @@ UNKNOWN = (
     "widgets.WidgetJammed: \x1b[31m<script>alert('owned')</script>\x1b[0m \u202egnp.exe {{ 7*7 }} \x07\n"
 )
 
-WAITED = (
+TIMEOUT_RANK_RULES = (
     "[rank{0}]:[E810 03:04:11.061727749 ProcessGroupNCCL.cpp:683] [Rank {0}] Watchdog caught collective operation timeout: "
     "WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=80, NumelOut=80, Timeout(ms)=600000) ran for 600096 milliseconds"
 )
@@ -84,7 +84,7 @@ def test_the_form_needs_no_script_and_leads_to_the_verdict(client: TestClient) -
 def test_the_ranks_for_which_the_others_waited_come_first(
     client: TestClient, spoke: tuple[int, ...], sought: str
 ) -> None:
-    page = client.get(handed_in(client, "\n".join(WAITED.format(rank) for rank in spoke)))
+    page = client.get(handed_in(client, "\n".join(TIMEOUT_RANK_RULES.format(rank) for rank in spoke)))
     assert "Not in the log" in page.text
     assert sought in page.text
     assert ("Check ranks" in page.text) == bool(sought)

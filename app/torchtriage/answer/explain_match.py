@@ -18,7 +18,7 @@ from torchtriage.answer.verdict import root_cause
 from torchtriage.answer.verdict_run import run_facts
 from torchtriage.causality.cascade import causes, explained_by
 from torchtriage.causality.fallbacks import completed
-from torchtriage.causality.findings import Finding, that_failed, with_matches
+from torchtriage.causality.findings import Finding, failing_findings, with_matches
 from torchtriage.causality.read_runs import read_runs
 from torchtriage.causality.root_cause import Choice, choose, with_attempts
 from torchtriage.causality.run_reading import Reading
@@ -159,7 +159,7 @@ class _Text:
 def why(patterns: Patterns, matcher: Matcher, run: Run, entry: Entry) -> Why:
     """Returns why `entry` matched `run` or not. It reads the files of `run` twice. Raises UnreadableLog."""
     readings = completed(read_runs(run, patterns, matcher))
-    findings = [each for reading in readings for each in that_failed(with_matches(reading.findings, matcher))]
+    findings = [each for reading in readings for each in failing_findings(with_matches(reading.findings, matcher))]
     texts = [text for finding in findings for text in _texts(finding)]
     shown = any(match.entry.id == entry.id for finding in findings for match in finding.matches)
     findings = [each for reading in readings for each in reading.failures()]  # as triage does

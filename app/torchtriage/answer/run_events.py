@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from torchtriage.answer.verdict_run import failure_time
 from torchtriage.causality.error_lines import ErrorForm
-from torchtriage.causality.findings import Finding, that_failed
+from torchtriage.causality.findings import Finding, failing_findings
 from torchtriage.causality.root_cause import Choice, from_kernel
 from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.entry import Role
@@ -87,7 +87,7 @@ def host_ranks(reading: Reading) -> dict[str, RankSet]:
         if _host(host):
             on[host].add(rank)
     troubled: dict[str, None] = {}
-    for finding in that_failed(reading.findings):
+    for finding in failing_findings(reading.findings):
         for event in (finding.event, *finding.samples):
             named = _host(event.host)
             if named and event.rank is not None and event.rank not in reading.environment.host_of:

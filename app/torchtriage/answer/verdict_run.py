@@ -105,7 +105,7 @@ def _checkpoints(choice: Choice, reading: Reading, failed_saving: bool) -> tuple
     values = reading.environment.values.get(checkpoints.NAME, {}).values()
     messages = list({value.line.position: (value.line, value.value) for value in values}.values())
     failed_at = choice.root.position if choice.root else None
-    found = checkpoints.written(messages, reading.environment.progress, failed_at, failed_saving)
+    found = checkpoints.completed_checkpoints(messages, reading.environment.progress, failed_at, failed_saving)
     return tuple(replace(checkpoint, time=dated(checkpoint.time, reading)) for checkpoint in found)
 
 

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from torchtriage.causality.findings import Finding
-from torchtriage.causality.rules import Rule, deciding
+from torchtriage.causality.rules import Rule, first_applying
 from torchtriage.causality.thresholds import AGENT_POLLS, BELOW_SPAWN_NOTICE, SHELL_WORD_WITHIN
 from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import Event, EventSource, Where
@@ -72,7 +72,7 @@ def grade(finding: Finding) -> Grade:
     if event.source is EventSource.LAUNCHER and echo:
         return Grade.ECHO
     if match.broad:
-        return Grade.UNNAMED if event.source is EventSource.TRACEBACK and not _carries_another(finding) else Grade.LINE
+        return Grade.UNNAMED if event.source is EventSource.TRACEBACK and not _wraps_another(finding) else Grade.LINE
     if event.where is Where.EXIT or match.near or event.source in (EventSource.QUOTED_ERROR, EventSource.TITLE):
         return Grade.EXIT
     return Grade.CAUSE
@@ -89,12 +89,12 @@ def _grade_unnamed(finding: Finding) -> Grade:
         EventSource.ALARMING_LINE,
     ):
         return Grade.CUT
-    if _carries_another(finding):
+    if _wraps_another(finding):
         return Grade.HINT
     return Grade.UNNAMED if event.source is EventSource.TRACEBACK else Grade.LINE
 
 
-def _carries_another(finding: Finding) -> bool:
+def _wraps_another(finding: Finding) -> bool:
     """Returns whether the exception is a wrapper that Ray raised, which names only the type of the exception inside."""
     raised = finding.event.exception
     if raised is None:
@@ -120,7 +120,7 @@ class Ends:
             other.position for other in findings if other.event.source is EventSource.TRACEBACK and other.match
         ]
         raised = (each for each in findings if each.event.source is EventSource.TRACEBACK and each.fatal)
-        self._raised, self._ended = _first_of_files(raised), _first_of_files(filter(_ended_a_process, findings))
+        self._raised, self._ended = _first_of_files(raised), _first_of_files(filter(_reports_process_end, findings))
         self._progress = progress
         self._first: dict[tuple[str | None, int], str] = {}  # first failure of a host in its report
         for finding in exits:
@@ -156,7 +156,7 @@ class Ends:
         return seconds is not None and seconds > AGENT_POLLS
 
 
-def _ended_a_process(finding: Finding) -> bool:
+def _reports_process_end(finding: Finding) -> bool:
     return finding.event.source in _ENDED or finding.event.where is Where.EXIT
 
 
@@ -186,7 +186,7 @@ def clean_up(findings: list[Finding], progress: Sequence[Position] = ()) -> dict
     """Returns the findings that a launcher caused by itself, or that only announce another finding, each with its
     rule."""
     ends = Ends(findings, progress)
-    found = ((finding, deciding(CLEAN_UP, finding, ends)) for finding in findings)
+    found = ((finding, first_applying(CLEAN_UP, finding, ends)) for finding in findings)
     return {finding: rule for finding, rule in found if rule is not None}
 
 
@@ -209,7 +209,7 @@ def _stopped_by_launcher(finding: Finding, ends: Ends) -> bool:
     return stopped and (finding.attempt in ends.failed or not ends.by_agent)
 
 
-def _torn_down(finding: Finding, ends: Ends) -> bool:
+def _raised_during_teardown(finding: Finding, ends: Ends) -> bool:
     """Returns whether a process raised this after its job had been cancelled, and it names no other cause."""
     if finding.event.where is not Where.EXCEPTION or finding.event.source is not EventSource.TRACEBACK:
         return False
@@ -224,7 +224,7 @@ def _announces_traceback(finding: Finding, ends: Ends) -> bool:
     return any(0 < place.lines_below(finding.position) < BELOW_SPAWN_NOTICE for place in ends.tracebacks)
 
 
-def _script_went_on(finding: Finding, ends: Ends) -> bool:
+def _script_continued(finding: Finding, ends: Ends) -> bool:
     """Returns whether a shell could not run a later line of its script after the run had ended. If the shell took an
     option for a command, the option was missing in the line above, so it may be why the program failed before its first
     step."""
@@ -254,7 +254,7 @@ CLEAN_UP: tuple[Rule[Finding, Ends], ...] = (
     ),
     Rule(
         "torn-down",
-        _torn_down,
+        _raised_during_teardown,
         "the job had been cancelled before",
         "任务此前已被取消",
     ),
@@ -266,7 +266,7 @@ CLEAN_UP: tuple[Rule[Finding, Ends], ...] = (
     ),
     Rule(
         "script-went-on",
-        _script_went_on,
+        _script_continued,
         "the shell reached this line of its script after the run had ended",
         "运行结束之后，shell 才执行到脚本的这一行",
     ),
@@ -278,8 +278,16 @@ def causes(findings: Iterable[Finding]) -> dict[int, list[Finding]]:
     earliest: dict[tuple[int, str, int | None], Finding] = {}
     for finding in findings:
         match = finding.match
-        if match is not None and not (match.weak or match.broad) and (match.entry.explains or _threw(finding)):
-            key = finding.attempt, match.entry.id, min(finding.ranks, default=-1) if _threw(finding) else None
+        if (
+            match is not None
+            and not (match.weak or match.broad)
+            and (match.entry.explains or _is_cpp_exception(finding))
+        ):
+            key = (
+                finding.attempt,
+                match.entry.id,
+                min(finding.ranks, default=-1) if _is_cpp_exception(finding) else None,
+            )
             known = earliest.setdefault(key, finding)
             if finding.position < known.position:
                 earliest[key] = finding
@@ -306,7 +314,7 @@ def explains(first: Finding, second: Finding) -> bool:
     cause, effect = first.match, second.match
     if cause is None or effect is None or cause.entry.id == effect.entry.id:
         return False
-    if _threw(first) and second.has_role(Role.ABORT) and _of_one_process(first, second):
+    if _is_cpp_exception(first) and second.has_role(Role.ABORT) and _of_one_process(first, second):
         return True
     if not _named(cause.entry.explains, effect.entry.id) or _ended_its_step(first, second):
         return False
@@ -325,7 +333,7 @@ def _ended_its_step(cancelled: Finding, task: Finding) -> bool:
     return both and task.position < cancelled.position
 
 
-def _threw(finding: Finding) -> bool:
+def _is_cpp_exception(finding: Finding) -> bool:
     """Returns whether this is an uncaught C++ exception, after which the runtime aborts the process."""
     return finding.event.source is EventSource.PROCESS_EXIT and finding.event.where is Where.LINE
 

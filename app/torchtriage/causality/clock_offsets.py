@@ -41,13 +41,13 @@ def clock_offsets(environment: Environment, evidence: Evidence) -> tuple[ClockOf
     steps = environment.host_steps.times(environment.host_of)
     lines = chain(environment.host_steps.lines, environment.spread.lines, environment.progress_lines)
     if found := _offsets(steps, spans(lines, environment.host_of) if steps else {}, seconds_between):
-        return _at_least(MIN_OFFSET, found)
+        return _min_offset(MIN_OFFSET, found)
     placed = _by_host(evidence.times, environment.host_of)
     known = {host: _span(ranks) for host, ranks in placed.items()}
     for least, kind in ((MIN_OFFSET, _ended), (MIN_OFFSET_OF_CALLS, _called)):
         calls = {host: _first(map(kind, ranks)) for host, ranks in placed.items()}
         if found := _offsets(calls, known, _seconds):
-            return _at_least(least, found)
+            return _min_offset(least, found)
     return ()
 
 
@@ -59,7 +59,7 @@ def ahead(event: Event, reading: Reading) -> float:
     return next((offset.seconds for offset in reading.clock_offsets if offset.host == host), 0.0)
 
 
-def _at_least(seconds: float, offsets: Iterable[ClockOffset]) -> tuple[ClockOffset, ...]:
+def _min_offset(seconds: float, offsets: Iterable[ClockOffset]) -> tuple[ClockOffset, ...]:
     return tuple(found for found in offsets if abs(found.seconds) >= seconds)
 
 
@@ -107,8 +107,8 @@ def _offsets(
         return []
 
     def against(reference: str) -> list[ClockOffset]:
-        compared = [(host, _apart(times[host], times[reference], between)) for host in hosts if host != reference]
-        comparable = [(host, apart) for host, apart in compared if _at_once(known[host], known[reference])]
+        compared = [(host, _differences(times[host], times[reference], between)) for host in hosts if host != reference]
+        comparable = [(host, apart) for host, apart in compared if _overlap(known[host], known[reference])]
         return [found for host, apart in comparable if (found := _offset(host, reference, apart)) is not None]
 
     first = max(hosts, key=lambda host: len(times[host]))
@@ -117,7 +117,9 @@ def _offsets(
     return offsets if reference == first else against(reference)
 
 
-def _apart(own: Mapping[_E, _T], others: Mapping[_E, _T], between: Callable[[_T, _T], float | None]) -> list[float]:
+def _differences(
+    own: Mapping[_E, _T], others: Mapping[_E, _T], between: Callable[[_T, _T], float | None]
+) -> list[float]:
     differences = (between(others[event], own[event]) for event in own.keys() & others.keys())
     return [seconds for seconds in differences if seconds is not None]
 
@@ -135,7 +137,7 @@ def _offset(host: str, reference: str, apart: list[float]) -> ClockOffset | None
     return ClockOffset(host, round(middle, 1), reference, len(agreeing), round(max(agreeing) - min(agreeing), 1))
 
 
-def _at_once(one: _Span, other: _Span) -> bool:
+def _overlap(one: _Span, other: _Span) -> bool:
     """Returns whether two hosts trained at the same time by their own clocks. If they did not, a folder may contain two
     launches, one after the other, whose steps took equally long."""
     gaps = seconds_between(one[0], other[1]), seconds_between(other[0], one[1])

@@ -21,7 +21,7 @@ from torchtriage.causality.thresholds import (
 from torchtriage.causality.tool_reports import is_state
 from torchtriage.domain.entry import Sign
 from torchtriage.domain.event import EventSource, Raised
-from torchtriage.facts.log_classifier import is_by_a_person
+from torchtriage.facts.log_classifier import is_written_by_person
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.matcher import Match
 from torchtriage.reading.prefixes.times import seconds_between
@@ -49,9 +49,9 @@ def score(finding: Finding, live: Iterable[Finding], reading: Reading) -> float:
     if is_state(finding, reading):
         return min(match.score, AT_MOST_LIKELY)
     if (
-        _is_told(finding, reading)
+        _is_described_by_person(finding, reading)
         or not _shows_area(match, finding, live, reading)
-        or _is_rivalled(finding, live, reading)
+        or _has_rival(finding, live, reading)
     ):
         return min(match.score, AT_MOST_LIKELY)
     return match.score
@@ -70,25 +70,25 @@ def _raised_by_library(match: Match, finding: Finding) -> bool:
     if not match.broad or raised is None:
         return False
     if match.entry.catch_all:
-        return not raised.frames or _is_packages(raised)
-    return _is_packages(raised) and not _looks_at_frames(match.sign)
+        return not raised.frames or _is_from_package(raised)
+    return _is_from_package(raised) and not _searches_frames(match.sign)
 
 
-def _is_packages(raised: Raised) -> bool:
+def _is_from_package(raised: Raised) -> bool:
     return bool(raised.frames) and _PACKAGE.search(raised.frames[-1].file) is not None
 
 
-def _looks_at_frames(sign: Sign | None) -> bool:
+def _searches_frames(sign: Sign | None) -> bool:
     return sign is not None and sign.where == "frame"
 
 
-def _is_told(finding: Finding, reading: Reading) -> bool:
+def _is_described_by_person(finding: Finding, reading: Reading) -> bool:
     """Returns whether a person describes the error in a sentence, and no line that a program printed shows it."""
     paste = reading.paste or ()
     if finding.event.source is not EventSource.QUOTED_ERROR:
         return False
     prose = reading.matcher.document_regexes.prose
-    return is_by_a_person(paste, reading.environment.regexes) or any(prose.search(line.text) for line in paste)
+    return is_written_by_person(paste, reading.environment.regexes) or any(prose.search(line.text) for line in paste)
 
 
 def _is_reworded(match: Match) -> bool:
@@ -101,7 +101,7 @@ def _shows_area(match: Match, finding: Finding, live: Iterable[Finding], reading
     areas without marks. If an installed package raised the exception, the mark must be in its own message or frames,
     because anything else in the log did not fail. Otherwise all failures and the head of the log count."""
     raised = match.raised or finding.event.exception
-    texts = _own_texts(finding) if raised is not None and _is_packages(raised) else _texts(live, reading)
+    texts = _own_texts(finding) if raised is not None and _is_from_package(raised) else _texts(live, reading)
     return reading.matcher.area_marks.shown(match.entry.area, texts)
 
 
@@ -120,7 +120,7 @@ def _own_texts(finding: Finding) -> Iterator[str]:
     yield from (line.raw for line in finding.event.lines)
 
 
-def _is_rivalled(finding: Finding, live: tuple[Finding, ...], reading: Reading) -> bool:
+def _has_rival(finding: Finding, live: tuple[Finding, ...], reading: Reading) -> bool:
     """Returns whether another failure of the attempt may be the cause as well. It must be at least as strong, or be an
     uncaught exception above this one. The finding's entry must not explain it, and neither the ranks nor the times may
     separate the two."""
@@ -128,7 +128,7 @@ def _is_rivalled(finding: Finding, live: tuple[Finding, ...], reading: Reading) 
         return False
     known = causes((finding,))
     rivals = (other for other in live if _may_be_the_cause(other, finding) and explained_by(other, known) is None)
-    return any(not _is_alone_before(finding, rival, reading) for rival in rivals)
+    return any(not _failed_alone_before(finding, rival, reading) for rival in rivals)
 
 
 def _may_be_the_cause(other: Finding, finding: Finding) -> bool:
@@ -139,7 +139,7 @@ def _may_be_the_cause(other: Finding, finding: Finding) -> bool:
     return strength >= grade(finding) or (uncaught and other.position < finding.position)
 
 
-def _is_alone_before(finding: Finding, rival: Finding, reading: Reading) -> bool:
+def _failed_alone_before(finding: Finding, rival: Finding, reading: Reading) -> bool:
     """Returns whether one rank failed long before the rival did, by the times of both lines."""
     seconds = seconds_between(finding.event.time, rival.event.time)
     alone = len(finding.ranks) == 1 and rival.ranks and not finding.ranks & rival.ranks

@@ -19,7 +19,7 @@ Above = Mapping[Position, tuple[Line, ...]]
 
 
 @dataclass(slots=True)
-class LinesAbove:
+class ContextLines:
     """Call `feed` with every kept line that no extractor reads, and `mark` at the first line of what an extractor does
     read. The memory used is limited, whatever the size of the log."""
 

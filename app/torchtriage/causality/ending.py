@@ -16,7 +16,7 @@ from torchtriage.causality.thresholds import FEW_WORDS, LAST_WORDS, LINES_BELOW_
 from torchtriage.domain.event import EventSource
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts.ending_regexes import EndingRegexes
-from torchtriage.facts.log_classifier import is_by_a_person
+from torchtriage.facts.log_classifier import is_written_by_person
 from torchtriage.facts.progress import bar, moves
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.masking import mask_all
@@ -101,17 +101,17 @@ class Tail:
         return found if found.file == last.file else START
 
     @cached_property
-    def against(self) -> Line | None:
+    def contradiction(self) -> Line | None:
         """The first of the last lines that contradicts a good end and is below everything in its file that supports
         one. For a traceback that ended nothing, such as that of an ignored exception, this is its last line."""
         regexes = self.reading.matcher.ending_regexes
         over = [finding.last for finding in self.survived if finding.event.source is EventSource.TRACEBACK]
         for end in self.ends:
             got_over = max((place for place in over if place.file == end[-1].position.file), default=START)
-            since = max(self._good_until(end), got_over)
+            since = max(self._last_good_line(end), got_over)
             last = end[-LAST_WORDS:]
             for at, line in enumerate(last):
-                if line.position > since and _alarms(line, regexes):
+                if line.position > since and _is_alarming(line, regexes):
                     return _raised_below(last[at:]) if line.text.startswith(_TRACEBACK) else line
         return None
 
@@ -130,7 +130,7 @@ class Tail:
     def _statuses(self) -> Iterator[tuple[Line, int | None, str | None]]:
         """Yields each status that the last lines report, the last line of each file first."""
         for end in self.ends:
-            since = self._good_until(end)
+            since = self._last_good_line(end)
             for line in reversed(end):
                 if line.position <= since:
                     break
@@ -141,7 +141,7 @@ class Tail:
                     elif found and int(found[1]):
                         yield line, int(found[1]) + (_SIGNALS if name == "signal" else 0), None
 
-    def _good_until(self, end: tuple[Line, ...]) -> Position:
+    def _last_good_line(self, end: tuple[Line, ...]) -> Position:
         """Returns the position of the last line of a file that shows a step or says that the run ended well."""
         good = (line.position for line in end if line.position in self._well)
         return max(self.progress_of(end), max(good, default=START))
@@ -159,15 +159,15 @@ class Tail:
         return len(facts.progress) >= TWO_STEPS and moves(line.text for line in facts.progress_lines)
 
     @cached_property
-    def goes_on(self) -> bool:
+    def continues(self) -> bool:
         """Whether steps continue to the end of a file."""
-        ends = [end for end in self.ends if self.is_at_work(end)]
+        ends = [end for end in self.ends if self.ends_at_work(end)]
         if self.moves and any(self.progress_of(end) >= end[0].position for end in ends):
             return True
         others = (end for end in ends if self.progress_of(end) < end[-ROWS_FROM_END:][0].position)
-        return self.reading.environment.surely_of_field and any(map(_counts_up, others))
+        return self.reading.environment.surely_training and any(map(_counts_up, others))
 
-    def is_at_work(self, end: tuple[Line, ...]) -> bool:
+    def ends_at_work(self, end: tuple[Line, ...]) -> bool:
         """Returns whether the last line of a file shows a run at work: a step, a measured value, a line of the same
         form as one above a step, or a line that is harmless by its level or words. Any other line may be a program's
         last words."""
@@ -202,7 +202,7 @@ class Tail:
         facts = self.reading.environment
         if not texts or len(texts) > FEW_WORDS or facts.progress or facts.launcher or self.reading.findings:
             return None
-        asks = is_by_a_person(paste or (), facts.regexes)
+        asks = is_written_by_person(paste or (), facts.regexes)
         plain = all(line.raw.strip() == line.text.strip() and line.time is None for line in paste or ())
         return " ".join(texts)[:200] if asks or (plain and len(texts) == 1) else None
 
@@ -221,17 +221,17 @@ def _counts_up(end: Sequence[Line]) -> bool:
     for form in forms[-ROWS_FROM_END:]:
         last = [_NUMBER.findall(text) for text, its in zip(texts, forms, strict=True) if its == form][-TWO_STEPS - 1 :]
         if len(last) > TWO_STEPS and any("." in number for number in last[-1]):
-            return any(map(_rises, zip(*last, strict=True)))
+            return any(map(_increases, zip(*last, strict=True)))
     return False
 
 
-def _rises(column: Sequence[str]) -> bool:
+def _increases(column: Sequence[str]) -> bool:
     if not all(number.isdecimal() and len(number) < _DIGITS for number in column):
         return False
     return all(int(above) < int(below) for above, below in pairwise(column))
 
 
-def _alarms(line: Line, regexes: EndingRegexes) -> bool:
+def _is_alarming(line: Line, regexes: EndingRegexes) -> bool:
     """Returns whether a line contradicts a good end. The level may be in the prefix that was stripped from the line."""
     text, raw = line.text[:_MAX_LENGTH], line.raw[:_MAX_LENGTH]
     return bool(regexes.alarming.search(text) or regexes.alarming.search(raw)) and not regexes.calm.search(raw)
@@ -254,14 +254,14 @@ def _ended_badly(tail: Tail) -> bool:
 
 
 def _last_words(tail: Tail) -> bool:
-    return tail.against is not None
+    return tail.contradiction is not None
 
 
 def _another_program(tail: Tail) -> bool:
     return tail.reading.environment.of_another_program
 
 
-def _nobody_waits(tail: Tail) -> bool:
+def _no_waiting_rank(tail: Tail) -> bool:
     """Returns whether there is no log, only dumps, stacks or reports of a hang."""
     evidence = tail.reading.evidence
     return not tail.reading.head and bool(evidence.dumped or evidence.stacked or evidence.reported)
@@ -277,21 +277,21 @@ def _empty(tail: Tail) -> bool:
     return not tail.reading.head
 
 
-def _asked(tail: Tail) -> bool:
+def _is_question(tail: Tail) -> bool:
     return tail.question is not None
 
 
 def _closed(tail: Tail) -> bool:
-    return tail.closing is not None or (tail.succeeded and tail.reading.is_of_training)
+    return tail.closing is not None or (tail.succeeded and tail.reading.is_training_log)
 
 
-def _goes_on(tail: Tail) -> bool:
-    return not tail.reading.environment.of_another_program and tail.goes_on
+def _continues(tail: Tail) -> bool:
+    return not tail.reading.environment.of_another_program and tail.continues
 
 
 def _serves(tail: Tail) -> bool:
     serves = tail.reading.environment.serves
-    ends = (end for end in tail.ends if tail.is_at_work(end))
+    ends = (end for end in tail.ends if tail.ends_at_work(end))
     return bool(serves) and any(end[-1].position >= serves[-1].down(LINES_BELOW_SERVER) for end in ends)
 
 
@@ -299,16 +299,16 @@ def _stopped(tail: Tail) -> bool:
     return tail.moves
 
 
-def _stands_still(tail: Tail) -> bool:
+def _shows_single_step(tail: Tail) -> bool:
     return bool(tail.reading.environment.progress)
 
 
-def _began(tail: Tail) -> bool:
+def _only_startup(tail: Tail) -> bool:
     facts = tail.reading.environment
-    return bool(facts.surely_of_field or facts.launcher or facts.serves or facts.hosts)
+    return bool(facts.surely_training or facts.launcher or facts.serves or facts.hosts)
 
 
-def _always(_: Tail) -> bool:
+def _otherwise(_: Tail) -> bool:
     return True
 
 
@@ -322,7 +322,7 @@ ENDINGS: tuple[EndingRule, ...] = (
     ),
     EndingRule(
         "nobody-waits",
-        _nobody_waits,
+        _no_waiting_rank,
         "the dumps, stacks and reports show no rank behind the others",
         "dump、栈和报告中没有落后的 rank",
     ),
@@ -333,18 +333,20 @@ ENDINGS: tuple[EndingRule, ...] = (
         "只有工具的报告，其中没有已知的故障",
     ),
     EndingRule("empty", _empty, "the log is empty", "日志为空"),
-    EndingRule("question", _asked, "the text is a question, not a log", "文本是提问，不是日志"),
+    EndingRule("question", _is_question, "the text is a question, not a log", "文本是提问，不是日志"),
     EndingRule(
         "last-words", _last_words, "the last lines point to a problem", "最后的输出提示有问题"
     ),
-    EndingRule("goes-on", _goes_on, "steps continue to the last line", "训练步持续到最后一行", good=True),
+    EndingRule("goes-on", _continues, "steps continue to the last line", "训练步持续到最后一行", good=True),
     EndingRule("good-end", _closed, "the run says that it ended well", "日志表明运行正常结束", good=True),
     EndingRule("serves", _serves, "a server is up and keeps running", "服务已启动并持续运行", good=True),
     EndingRule("another-program", _another_program, "the log is another program's", "该日志属于其他程序"),
     EndingRule("stopped", _stopped, "lines follow the last step, and none shows an end", "最后一步之后没有结束标志"),
-    EndingRule("stands-still", _stands_still, "only one step shows", "只出现了一个训练步"),
-    EndingRule("began", _began, "a run starts but shows no step and no end", "运行已开始，但没有训练步也没有结束"),
-    EndingRule("no-run", _always, "the text shows no run", "文本中没有任何运行"),
+    EndingRule("stands-still", _shows_single_step, "only one step shows", "只出现了一个训练步"),
+    EndingRule(
+        "began", _only_startup, "a run starts but shows no step and no end", "运行已开始，但没有训练步也没有结束"
+    ),
+    EndingRule("no-run", _otherwise, "the text shows no run", "文本中没有任何运行"),
 )  # fmt: skip
 
 
@@ -354,8 +356,8 @@ def ending(reading: Reading, job: Mapping[str, str], survived: tuple[Finding, ..
     tail = Tail(reading, job, survived)
     rule = next(rule for rule in ENDINGS if rule.holds(tail))
     line, status, state = tail.status if rule.name == "exit-status" else (None, None, None)
-    if rule.name == "last-words" and tail.against is not None:
-        line = tail.against
+    if rule.name == "last-words" and tail.contradiction is not None:
+        line = tail.contradiction
     elif rule.name == "good-end":
         line = tail.closing
     return Ending(rule.name, rule.good, line, tail.last, tail.below, status, state, tail.question)

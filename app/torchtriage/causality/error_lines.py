@@ -60,7 +60,7 @@ class ErrorLines:
         left out."""
         forms: dict[str, ErrorForm] = {}
         for one in self._kinds.values():
-            if _speaks_of_error(one.first, regexes, documents):
+            if _is_error_line(one.first, regexes, documents):
                 masked = mask_all(one.first.text)
                 forms[masked] = forms[masked].plus(one) if masked in forms else one
         return forms
@@ -82,7 +82,7 @@ class ErrorLines:
         yield from self._kinds.values()
 
 
-def _speaks_of_error(line: Line, regexes: EndingRegexes, documents: DocumentRegexes) -> bool:
+def _is_error_line(line: Line, regexes: EndingRegexes, documents: DocumentRegexes) -> bool:
     """Returns whether a line is an error: by its level, or by its words if no other sign says that it is harmless."""
     if regexes.harmless_errors.search(line.raw):
         return False

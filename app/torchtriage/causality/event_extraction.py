@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import dropwhile, islice, repeat
 from operator import attrgetter
 
-from torchtriage.causality.context_lines import LinesAbove
+from torchtriage.causality.context_lines import ContextLines
 from torchtriage.causality.error_lines import ErrorLines
 from torchtriage.causality.findings import Findings, without_node_ranks
 from torchtriage.causality.run_reading import Reading
@@ -18,7 +18,7 @@ from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts import Environment
 from torchtriage.facts.line_facts import start
 from torchtriage.matching.matcher import Matcher
-from torchtriage.matching.prefilter import NOTHING, Seen
+from torchtriage.matching.prefilter import NOTHING, LineHints
 from torchtriage.parsing.extractor import SharedState
 from torchtriage.parsing.repeated_frames import RepeatedFrames
 from torchtriage.parsing.run_extractors import RunExtractors
@@ -42,7 +42,7 @@ class RunReader:
     last_position: Position = START
     ended: bool = False
     paste: list[Line] | None = field(default_factory=list)  # all lines, as long as there are few
-    above: LinesAbove = field(default_factory=LinesAbove)
+    above: ContextLines = field(default_factory=ContextLines)
     errors: ErrorLines = field(default_factory=ErrorLines)
     error_places: set[Position] = field(default_factory=set)  # marks of errors, not read yet
     _claimed: set[Position] = field(default_factory=set)  # positions of lines that an extractor read
@@ -66,11 +66,11 @@ class RunReader:
             while wanted[-1] < at:
                 wanted.pop()
             if at < wanted[-1] and not self.extractors.open:
-                read += zip(self._pass_by(lines[at : wanted[-1]], shown[at : wanted[-1]]), repeat(False))
+                read += zip(self._read_quickly(lines[at : wanted[-1]], shown[at : wanted[-1]]), repeat(False))
             elif frames := self.extractors.read_ahead(lines, map(_BEGINS, islice(shown, at, None)), at):
                 read += zip(self._claim(lines[at : at + frames], shown[at : at + frames]), repeat(True))
             else:
-                read.append(self._look(lines[at], shown[at], lines[at - 1].text if at else self._above))
+                read.append(self._read_line(lines[at], shown[at], lines[at - 1].text if at else self._above))
         self.file_ends.feed(read)
         if not self.error_places.isdisjoint([line.position for line in lines]):
             self._note_errors(read)
@@ -86,7 +86,7 @@ class RunReader:
                 self.errors.add(line)
         self.error_places.difference_update([line.position for line, _ in marked])
 
-    def _shown(self, lines: Sequence[Line]) -> list[Seen]:
+    def _shown(self, lines: Sequence[Line]) -> list[LineHints]:
         """Returns what each line may show. All lines are scanned at once."""
         texts = [line.text for line in lines]
         starts = {start(line) for line in lines if line.raw is not line.text}
@@ -105,21 +105,21 @@ class RunReader:
             time, last = line.time or (time if near else None), line.position
             bits = seen.get(line.text, NOTHING).line_facts
             timed = line if line.time == time else line._replace(time=time)
-            if bits and self._is_own(line):
+            if bits and self._belongs_to_run(line):
                 self.environment.read(timed, bits)
             yield timed
 
     def read_errors(self, lines: Sequence[Line], count: int) -> None:
         """Counts `count` similar error lines that were not kept; `lines` are some of them. Lines that match a sign or
         belong to a traceback are left out."""
-        own = [line for line in lines if self._is_own(line)]
+        own = [line for line in lines if self._belongs_to_run(line)]
         if not own or own[0].text[:1].isspace():
             return
         seen = self.matcher.prefilter([own[0].text], self.environment.settled).get(own[0].text, NOTHING)
-        if not (seen.pointed and self.matcher.shows_sign(own[0].text, seen.pointed)):
+        if not (seen.pointed and self.matcher.matches_any_sign(own[0].text, seen.pointed)):
             self.errors.add(own[0], count, own[1:])
 
-    def _is_own(self, line: Line) -> bool:
+    def _belongs_to_run(self, line: Line) -> bool:
         """Returns whether a line belongs to this run, and not to a run above it."""
         return bool(self.head) and line.position >= self.head[0].position
 
@@ -128,11 +128,11 @@ class RunReader:
         first = self.head[0].position if self.head else START
         self.environment.spread.add([line for line in lines if line.position >= first])
 
-    def _pass_by(self, lines: Sequence[Line], shown: list[Seen]) -> Sequence[Line]:
+    def _read_quickly(self, lines: Sequence[Line], shown: list[LineHints]) -> Sequence[Line]:
         """Returns the lines with their attempts. These lines show only that the run continues."""
         if self.extractors.elastic.attempt or any(map(attrgetter("host"), lines)):
             lines = [self._with_attempt(line) for line in lines]
-        self.environment.pass_by(lines, list(map(_FACTS, shown)))
+        self.environment.note_progress(lines, list(map(_FACTS, shown)))
         self.above.feed(lines)
         return lines
 
@@ -143,7 +143,7 @@ class RunReader:
             self.environment.at(line.host, line.rank)
         return line
 
-    def _claim(self, lines: Sequence[Line], shown: Sequence[Seen]) -> Sequence[Line]:
+    def _claim(self, lines: Sequence[Line], shown: Sequence[LineHints]) -> Sequence[Line]:
         """Returns the lines, and marks them as read by an extractor."""
         if self.paste is not None:
             self._claimed.update(line.position for line in lines)
@@ -152,7 +152,7 @@ class RunReader:
                 self.environment.note(line, seen.facts, True)
         return lines
 
-    def _look(self, line: Line, seen: Seen, above: str) -> tuple[Line, bool]:
+    def _read_line(self, line: Line, seen: LineHints, above: str) -> tuple[Line, bool]:
         """Returns the line with its attempt, and whether an extractor or an entry reads it. `above` is the text of the
         line before it."""
         wanted, known = self.extractors.wanted(line, seen.begins), False
@@ -173,7 +173,7 @@ class RunReader:
         elif seen.facts:
             self.environment.note(line, seen.facts, False)
         unclaimed = not known
-        if seen.pointed and not known and self.matcher.shows_sign(line.text, seen.pointed):
+        if seen.pointed and not known and self.matcher.matches_any_sign(line.text, seen.pointed):
             known = True
             self.above.mark(line.position)
             self.findings.add([replace(Event.at(line, line.text, EventSource.MATCHED_LINE), fatal=False)])
@@ -196,7 +196,7 @@ class RunReader:
                 self.paste = None
 
     @property
-    def shows_a_run(self) -> bool:
+    def has_started(self) -> bool:
         """Whether the log shows more than the start of a launch."""
         shown = self.environment.progress or self.environment.well or self.findings
         return bool(shown) or self.extractors.tracebacks.has_open

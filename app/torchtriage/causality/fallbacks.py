@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from torchtriage.causality.cascade import unexplained
 from torchtriage.causality.clock_offsets import clock_offsets
-from torchtriage.causality.file_order import in_order_of_failure, with_times_around
+from torchtriage.causality.file_order import infer_times, order_by_failure
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.hang_evidence import with_evidence
 from torchtriage.causality.issue_titles import heading, title
@@ -16,7 +16,7 @@ from torchtriage.causality.quoted_errors import alarming_lines, passages, quoted
 from torchtriage.causality.quoting_documents import without_quotes
 from torchtriage.causality.read_runs import ReadRuns
 from torchtriage.causality.run_reading import Reading
-from torchtriage.causality.survived import ends_badly
+from torchtriage.causality.survived import reports_process_failure
 from torchtriage.causality.thresholds import HANG_BEATS, HANG_FORMS, HANG_SECONDS
 from torchtriage.causality.trailing_errors import trailing_errors
 from torchtriage.domain.entry import Kind, Role
@@ -55,12 +55,12 @@ class Fallback:
 def completed(read: ReadRuns) -> tuple[Reading, ...]:
     """Returns the readings of a log, the newest last. Adds the results of the fallbacks, times from nearby lines, and
     for the newest reading what dumps and stacks show. Also orders its files by their first failures."""
-    readings = [with_times_around(with_fallbacks(without_quotes(reading)), read.clock) for reading in read.readings]
+    readings = [infer_times(with_fallbacks(without_quotes(reading)), read.clock) for reading in read.readings]
     if len(readings) > 1 and readings[-1].is_empty:
         readings.pop()  # The banner of a launcher that was printed late; it begins no run of its own.
     last = readings.pop()
     last = replace(last, clock_offsets=clock_offsets(last.environment, read.evidence))
-    last = in_order_of_failure(last, read.clock)
+    last = order_by_failure(last, read.clock)
     facts = last.environment if read.launcher is None else last.environment.with_launcher(read.launcher)
     last = replace(last, environment=facts, warnings=read.warnings, evidence=read.evidence)
     last = replace(last, beside=read.beside, forms=read.forms, reports_alone=read.alone)
@@ -85,7 +85,7 @@ def _title_of(reading: Reading) -> Event | None:
 
 def _says_no_cause(reading: Reading, beside: Event | None) -> bool:
     """Returns whether all events, except those in the title's lines, report only that something ended."""
-    return all(event.source in _NO_CAUSE for event in reading.events_beside(beside))
+    return all(event.source in _NO_CAUSE for event in reading.other_events(beside))
 
 
 def _title(reading: Reading) -> Iterator[Event]:
@@ -108,7 +108,7 @@ def _quoted_errors(reading: Reading) -> Iterator[Event]:
     known |= reading.claimed if known else set()  # The traceback of a launcher quotes the launcher's own code.
     rest = [line for line in _paste(reading) if line.position > since and line.position not in known]
     for event in quoted_errors(rest):
-        if reading.matcher.shows_whole_sign(event) and not reading.matcher.only_warns(event):
+        if reading.matcher.matches_complete_sign(event) and not reading.matcher.is_only_warning(event):
             yield event
 
 
@@ -145,7 +145,10 @@ def _trailing_errors(reading: Reading) -> Iterator[Event]:
     named = (each for each in unexplained(failures) if each.match and not (trained and each.match.weak))
     if all(map(_is_launcher_echo, named)):
         yield from trailing_errors(
-            reading.file_ends, reading.environment, reading.matcher.ending_regexes, any(map(ends_badly, failures))
+            reading.file_ends,
+            reading.environment,
+            reading.matcher.ending_regexes,
+            any(map(reports_process_failure, failures)),
         )
 
 
@@ -159,7 +162,7 @@ def _heading(reading: Reading) -> Iterator[Event]:
     """Applies if an entry matches the heading, and the log cuts off the traceback before the exception's message."""
     cut = any(finding.event.source is EventSource.CUT_TRACEBACK for finding in reading.findings)
     found = heading(reading.head, reading.paste is not None) if cut else None
-    if found is not None and _says_no_cause(reading, found) and reading.matcher.shows_whole_sign(found):
+    if found is not None and _says_no_cause(reading, found) and reading.matcher.matches_complete_sign(found):
         yield found
 
 

@@ -51,7 +51,7 @@ class Clock:
         return next((int(time[:4]) for time in self._times if time[:4].isdecimal()), 2000)
 
 
-def with_times_around(reading: Reading, clock: Clock) -> Reading:
+def infer_times(reading: Reading, clock: Clock) -> Reading:
     """Returns the reading in which findings without a time have the times of nearby lines."""
     findings = (
         replace(finding, around=clock.around(finding.position)) if finding.event.time is None else finding
@@ -60,7 +60,7 @@ def with_times_around(reading: Reading, clock: Clock) -> Reading:
     return replace(reading, findings=tuple(findings))
 
 
-def in_order_of_failure(reading: Reading, clock: Clock) -> Reading:
+def order_by_failure(reading: Reading, clock: Clock) -> Reading:
     """Returns the reading with its files reordered: files with failures come in the order of their first failure. Times
     are corrected if a host's clock is known to be wrong. If the times cannot be compared, the files stay in the order
     of their names."""
@@ -68,7 +68,7 @@ def in_order_of_failure(reading: Reading, clock: Clock) -> Reading:
     for finding in reading.findings:
         if finding.event.where is not Where.LINE:
             for event in (finding.event, *finding.samples):
-                failed.setdefault(event.line.position.file, []).append(_moment(event, clock, reading))
+                failed.setdefault(event.line.position.file, []).append(_sort_time(event, clock, reading))
     dated = {file: known for file, times in failed.items() if (known := [time for time in times if time])}
     if len(dated) < len(failed) or len({time.tzinfo is None for times in dated.values() for time in times}) > 1:
         return reading
@@ -79,12 +79,12 @@ def in_order_of_failure(reading: Reading, clock: Clock) -> Reading:
     if not moved:
         return reading
     findings = tuple(_with_files_moved(finding, moved) for finding in reading.findings)
-    above = context_lines.moved(reading.above, lambda position: _to(position, moved))
-    errors = reading.errors.moved(lambda position: _to(position, moved))
+    above = context_lines.moved(reading.above, lambda position: _new_position(position, moved))
+    errors = reading.errors.moved(lambda position: _new_position(position, moved))
     return replace(reading, findings=findings, environment=reading.environment.moved(moved), above=above, errors=errors)
 
 
-def _moment(event: Event, clock: Clock, reading: Reading) -> datetime | None:
+def _sort_time(event: Event, clock: Clock, reading: Reading) -> datetime | None:
     text = clock.at(event.line.position) or event.time  # All lines have one clock; a report has its own.
     if text is None:
         return None
@@ -103,18 +103,20 @@ def _with_files_moved(finding: Finding, files: dict[int, int]) -> Finding:
         (index, depth, first.chain[depth] if raised and depth < len(first.chain) else raised)
         for index, depth, raised in finding.found.hits
     )
-    places = {rank: place._replace(position=_to(place.position, files)) for rank, place in finding.places.items()}
-    last = _to(finding.last, files)
+    places = {
+        rank: place._replace(position=_new_position(place.position, files)) for rank, place in finding.places.items()
+    }
+    last = _new_position(finding.last, files)
     return replace(finding, found=EventPatterns(first, tuple(hits)), samples=tuple(samples), places=places, last=last)
 
 
-def _to(position: Position, files: dict[int, int]) -> Position:
+def _new_position(position: Position, files: dict[int, int]) -> Position:
     return position._replace(file=files.get(position.file, position.file))
 
 
 def _moved(event: Event, files: dict[int, int]) -> Event:
     def moved(lines: tuple[Line, ...]) -> tuple[Line, ...]:
-        return tuple(line._replace(position=_to(line.position, files)) for line in lines)
+        return tuple(line._replace(position=_new_position(line.position, files)) for line in lines)
 
     chain = tuple(replace(raised, lines=moved(raised.lines)) for raised in event.chain)
     return replace(event, lines=moved(event.lines), chain=chain)

@@ -75,7 +75,7 @@ class Finding:
 
 
 @dataclass(slots=True)
-class _Fold:
+class _MergedEvents:
     """A finding to which events are still added."""
 
     found: EventPatterns
@@ -90,7 +90,7 @@ class _Fold:
     last: Position = START
 
     @classmethod
-    def of(cls, finding: Finding) -> _Fold:
+    def of(cls, finding: Finding) -> _MergedEvents:
         """Returns a copy of a finding to which more events can be added."""
         return cls(
             finding.found, finding.attempt, finding.fatal, list(finding.samples), set(finding.ranks),
@@ -109,7 +109,7 @@ class _Fold:
         if self.count and _frames(first) < _frames(event):
             # One rank printed only the message, or lines of other ranks interrupted its traceback; this rank's is
             # complete.
-            self.found = matcher.patterns_of(_told_with_frames(first, event))
+            self.found = matcher.patterns_of(_with_frames_of(first, event))
         self.count += 1
         self.fatal = self.fatal or event.fatal
         self.last = max(self.last, event.line.position)
@@ -138,8 +138,8 @@ class Findings:
     def __init__(self, matcher: Matcher, known: Iterable[Finding] = ()) -> None:
         """`known` are earlier findings, to which the events are added."""
         self._matcher = matcher
-        self._first: dict[tuple[object, ...], _Fold] = {_key(one.event): _Fold.of(one) for one in known}
-        self._newest: dict[tuple[object, ...], _Fold] = {}
+        self._first: dict[tuple[object, ...], _MergedEvents] = {_key(one.event): _MergedEvents.of(one) for one in known}
+        self._newest: dict[tuple[object, ...], _MergedEvents] = {}
         self.dropped = 0
 
     def __bool__(self) -> bool:
@@ -150,10 +150,10 @@ class Findings:
             key = _key(event)
             fold = self._first.get(key) or self._newest.get(key)
             if fold is None:
-                fold = self._keep(key, _Fold(self._matcher.patterns_of(event), event.attempt))
+                fold = self._keep(key, _MergedEvents(self._matcher.patterns_of(event), event.attempt))
             fold.add(event, self._matcher)
 
-    def _keep(self, key: tuple[object, ...], fold: _Fold) -> _Fold:
+    def _keep(self, key: tuple[object, ...], fold: _MergedEvents) -> _MergedEvents:
         """Keeps a finding. If there are too many, one from the middle of the log is dropped, because the first failure
         and the end of a run matter most."""
         if len(self._first) < MAX_FINDINGS // 2:
@@ -184,7 +184,7 @@ def _frames(event: Event) -> frozenset[tuple[str, int]]:
     return frozenset((frame.file, frame.line) for frame in raised.frames) if raised is not None else frozenset()
 
 
-def _told_with_frames(event: Event, equal: Event) -> Event:
+def _with_frames_of(event: Event, equal: Event) -> Event:
     """Returns the event with the traceback of an equal one. Its message keeps its own position."""
     *before, last = equal.chain
     if event.exception is not None:
@@ -207,7 +207,7 @@ def with_matches(
     for finding in findings:
         matches = matcher.matches(finding.found, everywhere)
         if (
-            not any(map(_knows_message, matches))
+            not any(map(_matches_exactly, matches))
             and finding.event.where is Where.EXCEPTION
             and near_searches < MAX_NEAR_SEARCHES
         ):
@@ -224,15 +224,15 @@ def with_matches(
     return tuple(matched)
 
 
-def _knows_message(match: Match) -> bool:
+def _matches_exactly(match: Match) -> bool:
     """Returns whether a sign matches this exact message. For a catch-all entry, its broadest sign does not count."""
     return not match.weak and (not match.broad or (match.sign is not None and not match.sign.broad))
 
 
-def that_failed(findings: Iterable[Finding]) -> list[Finding]:
+def failing_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Returns the findings that report a failure, in the order of the log. A line that matches no entry reports
     none."""
-    failed = (finding for finding in findings if finding.matches or _tells(finding.event))
+    failed = (finding for finding in findings if finding.matches or _reports_failure(finding.event))
     return sorted(failed, key=lambda finding: finding.position)
 
 
@@ -251,7 +251,7 @@ def _without_node_rank(finding: Finding) -> Finding:
     return replace(finding, found=found, ranks=frozenset(), places={})
 
 
-def _tells(event: Event) -> bool:
+def _reports_failure(event: Event) -> bool:
     """Returns whether an event that matches no entry still reports a failure."""
     return event.where is not Where.LINE or event.source in (
         EventSource.SLURM,

@@ -13,7 +13,7 @@ from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import EventSource, Where
 
 
-def missed(reading: Reading) -> int | None:
+def rank_timeouts_point_to(reading: Reading) -> int | None:
     """Returns the rank that the timeouts of the others point to, or None if they point to several ranks or none."""
     suspects = reading.extractors.collectives.suspects(reading.environment.world_size)
     return next(iter(suspects.ranks)) if suspects is not None and len(suspects.ranks) == 1 else None
@@ -37,11 +37,11 @@ def awaited(finding: Finding, live: Iterable[Finding], reading: Reading) -> int 
     return absent.pop() if left and len(absent) == 1 else None
 
 
-def said_before(waited: Finding, live: Sequence[Finding], reading: Reading) -> Finding | None:
+def earlier_cause_of_awaited(waited: Finding, live: Sequence[Finding], reading: Reading) -> Finding | None:
     """Returns the strongest finding of the one rank that the others waited for, printed before they timed out or lost
     it. `waited` is the finding that says they did. The message of a shell or library may be weak evidence, but no other
     rank can be the cause."""
-    rank = missed(reading) if waited.has_role(Role.TIMEOUT) else None
+    rank = rank_timeouts_point_to(reading) if waited.has_role(Role.TIMEOUT) else None
     rank = awaited(waited, live, reading) if rank is None else rank
     if rank is None:
         return None

@@ -82,7 +82,7 @@ def passages(lines: Sequence[Line]) -> Iterator[Event]:
 def alarming_lines(lines: Sequence[Line], regexes: DocumentRegexes) -> Iterator[Event]:
     """Yields an event for the first lines of a paste that mention an error. Something failed, even if no entry names
     it."""
-    alarming = (line for line in _without_lists(_without_warnings(lines)) if _speaks_of_an_error(line, regexes))
+    alarming = (line for line in _without_lists(_without_warnings(lines)) if _mentions_error(line, regexes))
     for line in islice(alarming, MAX_ERRORS_REPORTED):
         yield Event.at(line, line.text.strip(), EventSource.ALARMING_LINE)
 
@@ -91,7 +91,7 @@ def _messages(lines: Sequence[Line]) -> Iterator[Line]:
     """Yields the lines that may be an error message: no mention in passing, no warning, no setting that the user asked
     for."""
     for line in _without_warnings(lines):
-        if not (_in_passing(line) or _ECHOES.search(line.text)):
+        if not (_mentions_in_passing(line) or _ECHOES.search(line.text)):
             yield line
 
 
@@ -100,7 +100,7 @@ def _without_warnings(lines: Sequence[Line]) -> Iterator[Line]:
     rest = 0
     for at, line in enumerate(lines):
         if _WARNS.match(line.text):
-            rest = 1 + _goes_on(lines[at + 1 : at + 1 + MAX_WARNING_LINES])
+            rest = 1 + _warning_length(lines[at + 1 : at + 1 + MAX_WARNING_LINES])
         if rest:
             rest -= 1
         else:
@@ -114,10 +114,10 @@ def _without_lists(lines: Iterable[Line]) -> Iterator[Line]:
         listed = listed and line.raw[:1].isspace()
         if not listed:
             yield line
-        listed = listed or (line.raw.rstrip().endswith(":") and _in_passing(line))
+        listed = listed or (line.raw.rstrip().endswith(":") and _mentions_in_passing(line))
 
 
-def _goes_on(below: Sequence[Line]) -> int:
+def _warning_length(below: Sequence[Line]) -> int:
     """Returns how many lines below the first line of a warning belong to it. The last one is its line of code."""
     for more, line in enumerate(below, 1):
         if line.text.startswith("  "):
@@ -127,11 +127,11 @@ def _goes_on(below: Sequence[Line]) -> int:
     return 0
 
 
-def _speaks_of_an_error(line: Line, regexes: DocumentRegexes) -> bool:
-    alarm = bool(_ALARM.search(line.text) or _QUOTED.search(line.text)) and not _in_passing(line)
+def _mentions_error(line: Line, regexes: DocumentRegexes) -> bool:
+    alarm = bool(_ALARM.search(line.text) or _QUOTED.search(line.text)) and not _mentions_in_passing(line)
     return (alarm and not regexes.harmless_alarms.search(line.raw)) or bool(_STOPPING.search(line.text))
 
 
-def _in_passing(line: Line) -> bool:
+def _mentions_in_passing(line: Line) -> bool:
     """Returns whether the program did not call the line a failure, and the line names no exception."""
     return bool(_TOLD_IN_PASSING.match(line.raw)) and not _QUOTED.search(line.text)

@@ -12,7 +12,7 @@ from torchtriage.causality.thresholds import CHANGES, DEFINITIONS, HEADINGS
 from torchtriage.domain.event import EventSource
 from torchtriage.domain.line import Line
 from torchtriage.facts.document_regexes import DocumentRegexes
-from torchtriage.facts.log_classifier import is_by_a_person
+from torchtriage.facts.log_classifier import is_written_by_person
 
 # Sources that are single lines. Events of all other sources have a form that only a program prints.
 _SINGLE = frozenset({EventSource.MATCHED_LINE, EventSource.CUT_TRACEBACK, EventSource.EXCEPTION_LINE})
@@ -22,7 +22,7 @@ def without_quotes(reading: Reading) -> Reading:
     """Returns the reading of a short text without errors that it only quotes. In a manual or a list of changes these
     are all errors, in a program's source those inside its statements."""
     lines, facts = reading.paste, reading.environment
-    if not lines or facts.progress or any(map(_is_printed, reading.findings)):
+    if not lines or facts.progress or any(map(_only_programs_print, reading.findings)):
         return reading
     regexes = reading.matcher.document_regexes
     if _is_source(lines, regexes):
@@ -31,12 +31,14 @@ def without_quotes(reading: Reading) -> Reading:
         }
         kept = tuple(finding for finding in reading.findings if finding.event.line.position not in code)
         return replace(reading, findings=kept, paste=tuple(line for line in lines if line.position not in code))
-    if (_is_manual(lines, regexes) or _is_history(lines, regexes)) and not is_by_a_person(lines, facts.regexes):
+    if (_is_manual(lines, regexes) or _is_change_log(lines, regexes)) and not is_written_by_person(
+        lines, facts.regexes
+    ):
         return replace(reading, findings=(), paste=())
     return reading
 
 
-def _is_printed(finding: Finding) -> bool:
+def _only_programs_print(finding: Finding) -> bool:
     """Returns whether only a program prints this. Manuals quote the name of a collective without the label before
     it."""
     line = finding.event.line
@@ -57,7 +59,7 @@ def _is_manual(lines: Sequence[Line], regexes: DocumentRegexes) -> bool:
     return headed >= HEADINGS and sentences >= HEADINGS
 
 
-def _is_history(lines: Sequence[Line], regexes: DocumentRegexes) -> bool:
+def _is_change_log(lines: Sequence[Line], regexes: DocumentRegexes) -> bool:
     """Returns whether most lines are those of a list of changes, in the form that a version control system prints."""
     texts = [line.text for line in lines if line.text.strip()]
     changes = sum(bool(regexes.history.search(text)) for text in texts)

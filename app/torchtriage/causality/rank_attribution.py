@@ -10,7 +10,7 @@ from torchtriage.causality.cascade import Grade, grade, reported
 from torchtriage.causality.clock_offsets import ahead
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
-from torchtriage.causality.missing_ranks import awaited, missed
+from torchtriage.causality.missing_ranks import awaited, rank_timeouts_point_to
 from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import MAX_PROCESSES_PER_HOST, OWN_WORDS
@@ -78,26 +78,26 @@ def place_of(finding: Finding, choice: Choice, reading: Reading, captured: str |
         host = finding.event.host or (reading.environment.host_of.get(rank) if rank is not None else None)
         return (rank, None, host), None
     if _waited(case):
-        rank, rule = _by_rules(WAITED, case)
+        rank, rule = _by_rules(TIMEOUT_RANK_RULES, case)
         return (rank, None, None), rule
     alone = awaited(finding, choice.live, reading) if captured is None else None
     if alone is not None:
         return (alone, None, reading.environment.host_of.get(alone)), None
-    if _agent_was_told(finding, choice):
+    if _agent_was_signalled(finding, choice):
         host = finding.event.host
         return (None, None, _only_host(reading) if host in (None, "localhost") else host), None
-    rank, local, host = _own(finding, choice, reading, captured)
+    rank, local, host = _place_of_finding(finding, choice, reading, captured)
     rule = None
     if rank is None:
         rank, rule = _by_rules(RANKS, replace(case, own=local))
-        if (rule is None or rule.name in _ASKED_LAST) and (left := _left_task(case)) is not None:
+        if (rule is None or rule.name in _ASKED_LAST) and (left := _first_exited_task(case)) is not None:
             host = host or left.host  # Even if several tasks exited together, they did so on a host that srun names.
     if rank is not None and (host is None or local is None):
         exits = [other.event for other in choice.live if other.event.where is Where.EXIT and other.event.rank == rank]
         host = host or next((other.host for other in exits if other.host), None)
         local = next((other.local_rank for other in exits), None) if local is None else local
         host = host or reading.environment.host_of.get(rank)
-    host = _warned_on(finding, choice) if host in (None, "localhost") else host
+    host = _host_with_warning(finding, choice) if host in (None, "localhost") else host
     return (rank, local, _only_host(reading) if host in (None, "localhost") else host), rule
 
 
@@ -129,10 +129,10 @@ def _waited(case: Case) -> bool:
     return waited or finding.event.source is EventSource.COLLECTIVE_MISMATCH
 
 
-def _left_task(case: Case) -> Event | None:
+def _first_exited_task(case: Case) -> Event | None:
     """Returns srun's message about the task that exited first, if its tasks are the ranks."""
     of_a_task = case.finding.event.source not in _WHOLE_RUN or case.finding.has_role(Role.NOT_STARTED)
-    return _task(case.choice, case.finding) if of_a_task and not _of_agent(case.reading) else None
+    return _task(case.choice, case.finding) if of_a_task and not _has_launcher_agent(case.reading) else None
 
 
 def _same_on_rank(case: Case) -> int | None:
@@ -147,8 +147,8 @@ def _local_is_rank(case: Case) -> int | None:
     return case.own if case.own is not None and _first_host(case.finding, case.reading) else None
 
 
-def _rank_of_left_task(case: Case) -> int | None:
-    left = _left_task(case)
+def _rank_of_exited_task(case: Case) -> int | None:
+    left = _first_exited_task(case)
     return left.rank if left is not None else None
 
 
@@ -157,7 +157,7 @@ def _killed_for_memory(case: Case) -> int | None:
     return _killed(case.choice, finding.attempt) if _FOR_MEMORY.search(finding.event.text) else None
 
 
-def _agent_was_told(finding: Finding, choice: Choice) -> bool:
+def _agent_was_signalled(finding: Finding, choice: Choice) -> bool:
     """Returns whether the failure is a signal that the launcher's agent received, so that no rank failed first."""
     if not finding.has_role(Role.WHOLE_JOB):
         return False
@@ -181,16 +181,16 @@ def _task(choice: Choice, finding: Finding) -> Event | None:
     return min(left, key=lambda event: event.line.position, default=None)
 
 
-def _of_agent(reading: Reading) -> bool:
+def _has_launcher_agent(reading: Reading) -> bool:
     """Returns whether a launcher started the workers, so that the tasks that srun started are not the ranks."""
     return reading.extractors.elastic.attempt > 0 or reading.environment.launcher not in ("srun", "python", None)
 
 
-def _own(finding: Finding, choice: Choice, reading: Reading, captured: str | None) -> Place:
+def _place_of_finding(finding: Finding, choice: Choice, reading: Reading, captured: str | None) -> Place:
     """Returns the place that the message names, else the event's own, else the place of the exit status that
     followed."""
     event = finding.event
-    rank, local, host = event.rank, event.local_rank, _carried_from(finding, choice) or event.host
+    rank, local, host = event.rank, event.local_rank, _host_of_wrapper(finding, choice) or event.host
     if captured is not None and captured.isdecimal() and len(captured) < 7:
         rank, local = int(captured), None if int(captured) != rank else local
     elif not (finding.ranks or rank is not None) or event.where is Where.EXIT:
@@ -219,14 +219,14 @@ def _exit_of(finding: Finding, choice: Choice, reading: Reading) -> Event | None
     events = same or [other.event for other in exits if local is None or other.event.local_rank == local]
     order = (EventSource.FIRST_FAILURE, EventSource.PROCESS_EXIT, EventSource.ELASTIC_AGENT, EventSource.OTHER_FAILURE)
     known = [event for event in events if event.rank is not None or event.source is EventSource.ELASTIC_AGENT]
-    if not same and _at_once(known) and any(_lost_a_peer(other, finding) for other in choice.live):
+    if not same and _ended_together(known) and any(_lost_a_peer(other, finding) for other in choice.live):
         return None
     return min(
         known, key=lambda event: (order.index(event.source), reported(event, ahead(event, reading))), default=None
     )
 
 
-def _at_once(exits: list[Event]) -> bool:
+def _ended_together(exits: list[Event]) -> bool:
     """Returns whether the agent found several ranks that had ended in the same way. Then the first in its report is
     only the one that it checked first."""
     seldom = any(_SELDOM.search(event.line.text) for event in exits if event.source is EventSource.ELASTIC_AGENT)
@@ -240,24 +240,24 @@ def _lost_a_peer(other: Finding, finding: Finding) -> bool:
     return alike and other.event.source is EventSource.TRACEBACK and grade(other) is Grade.ECHO
 
 
-def _alike(finding: Finding, choice: Choice) -> int | None:
+def _rank_with_same_cause(finding: Finding, choice: Choice) -> int | None:
     """Returns the only rank that shows the same cause in other words, such as an exception that quotes NCCL's own
     line."""
     if finding.match is None or finding.match.entry.kind is not Kind.CAUSE or finding.match.broad:
         return None
-    ranks = {rank for other in _retold(finding, choice) for rank in other.ranks}
+    ranks = {rank for other in _same_failure(finding, choice) for rank in other.ranks}
     return ranks.pop() if len(ranks) == 1 else None
 
 
-def _warned_on(finding: Finding, choice: Choice) -> str | None:
+def _host_with_warning(finding: Finding, choice: Choice) -> str | None:
     """Returns the only host on which NCCL printed a warning about the same failure as a rank's exception, or None."""
     if finding.event.where is not Where.EXCEPTION or finding.entry is None:
         return None
-    hosts = {host for other in _retold(finding, choice) if _WARNED in other.event.text for host in other.hosts}
+    hosts = {host for other in _same_failure(finding, choice) if _WARNED in other.event.text for host in other.hosts}
     return hosts.pop() if len(hosts) == 1 else None
 
 
-def _retold(finding: Finding, choice: Choice) -> list[Finding]:
+def _same_failure(finding: Finding, choice: Choice) -> list[Finding]:
     """Returns the findings about the same failure in the same attempt: those that match the same entry, and those that
     quote the NCCL warning or are quoted."""
     same = (other for other in choice.live if other.attempt == finding.attempt)
@@ -271,20 +271,20 @@ def _quote(one: Event, other: Event) -> bool:
     )
 
 
-def _written(finding: Finding) -> int | None:
+def _rank_in_lines(finding: Finding) -> int | None:
     """Returns the rank that is written inside the lines that show the failure, or None."""
     found = (_WRITTEN.search(line.raw) for line in finding.event.lines[:3])
     return next((int(next(filter(None, one.groups()))) for one in found if one), None)
 
 
-def _guarded(finding: Finding) -> int | None:
+def _rank_by_condition(finding: Finding) -> int | None:
     """Returns the only rank that runs a line of a failing frame, as in `torch.save(…) if rank == 0 else None`."""
     raised = raised_of(finding)
     found = (_GUARD.search(frame.code) for frame in (raised.frames if raised else ()) if frame.user_code)
     return next((int(one[1]) for one in found if one), None)
 
 
-def _first_to_leave(finding: Finding, choice: Choice, reading: Reading) -> int | None:
+def _first_exited_rank(finding: Finding, choice: Choice, reading: Reading) -> int | None:
     """Returns the rank that a parent process saw exit first, unless that rank was waiting for others."""
     exits = [other for other in choice.live if other.attempt == finding.attempt and other.event.where is Where.EXIT]
     process_exits = [
@@ -294,7 +294,7 @@ def _first_to_leave(finding: Finding, choice: Choice, reading: Reading) -> int |
     return None if first in reading.extractors.collectives.timed_out else first
 
 
-def _carried_from(finding: Finding, choice: Choice) -> str | None:
+def _host_of_wrapper(finding: Finding, choice: Choice) -> str | None:
     """Returns the host named by the nearest Ray wrapper above an exception whose type the wrapper names, or None."""
     event = finding.event
     if event.exception is None:
@@ -326,7 +326,7 @@ def _only_host(reading: Reading) -> str | None:
     return next(iter(hosts)) if len(hosts) == 1 and size is not None and _one_host(reading) else None
 
 
-def _alone(reading: Reading, finding: Finding, choice: Choice) -> int | None:
+def _only_rank(reading: Reading, finding: Finding, choice: Choice) -> int | None:
     """Returns the rank if the log names only one. Rank 0 does not count, because in most runs it is the one that
     writes. A rank that only lost a peer or waited for others does not count either."""
     if reading.environment.world_size == 1 or (reading.extractors.processes.workers == 1 and _one_host(reading)):
@@ -339,16 +339,16 @@ def _alone(reading: Reading, finding: Finding, choice: Choice) -> int | None:
 
 _ALL_WAITED_FOR = RankRule(
     "others-waited-for-it",
-    lambda case: missed(case.reading),
+    lambda case: rank_timeouts_point_to(case.reading),
     "the others timed out waiting for this rank",
     "其他 rank 一直在等待它",
 )
 # These rules apply if ranks timed out waiting.
-WAITED = (
+TIMEOUT_RANK_RULES = (
     replace(_ALL_WAITED_FOR, whole_run=True),
     RankRule(
         "parent-saw-it-leave",
-        lambda case: _first_to_leave(case.finding, case.choice, case.reading),
+        lambda case: _first_exited_rank(case.finding, case.choice, case.reading),
         "its parent process saw it exit first",
         "父进程最先看到它退出",
         whole_run=True,
@@ -356,7 +356,7 @@ WAITED = (
 )
 TASK_LEFT_FIRST = RankRule(
     "task-left-first",
-    _rank_of_left_task,
+    _rank_of_exited_task,
     "srun names it as the task that exited first",
     "srun 最先报告该 task 退出",
     whole_run=True,
@@ -386,19 +386,19 @@ RANKS = (
     ),
     RankRule(
         "same-cause-in-other-words",
-        lambda case: _alike(case.finding, case.choice),
+        lambda case: _rank_with_same_cause(case.finding, case.choice),
         "only this rank shows the same cause in other words",
         "只有该 rank 以其他形式显示了同一原因",
     ),
     RankRule(
         "written-in-the-line",
-        lambda case: _written(case.finding),
+        lambda case: _rank_in_lines(case.finding),
         "the line names the rank",
         "该行中写明了 rank",
     ),
     RankRule(
         "guarded-code",
-        lambda case: _guarded(case.finding),
+        lambda case: _rank_by_condition(case.finding),
         "the failing code runs on this rank only",
         "出错的代码只在该 rank 上运行",
     ),
@@ -411,7 +411,7 @@ RANKS = (
     _ALL_WAITED_FOR,
     RankRule(
         "only-rank-of-the-log",
-        lambda case: _alone(case.reading, case.finding, case.choice),
+        lambda case: _only_rank(case.reading, case.finding, case.choice),
         "the log names no other rank",
         "日志中只有该 rank",
     ),

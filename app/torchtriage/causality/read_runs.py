@@ -96,12 +96,12 @@ def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | Non
             if not (run.several or file.member):
                 raise
             refused.append(error)
-            files.leave_out(error, was_listed=file is not given)
+            files.skip_file(error, was_listed=file is not given)
     if refused and len(refused) == number - unread:
         raise refused[0]
     if number == unread:
         raise UnreadableLog(f"{run.name}: no logs")
-    files.tell_what_was_left()
+    files.warn_of_skipped_lines()
     alone: frozenset[FileForm] = frozenset()
     if files.forms and not logs:  # then only the reports describe the run
         alone = frozenset(files.forms.values())
@@ -155,7 +155,7 @@ class _FilesReader:
         self.reader = RunReader(self.matcher, error_places=self.error_places)
         self.reports = RunReader(self.matcher)
 
-    def leave_out(self, error: UnreadableLog, was_listed: bool) -> None:
+    def skip_file(self, error: UnreadableLog, was_listed: bool) -> None:
         """Adds a warning that says why a file is left out, and corrects its entry if it was listed as a log."""
         self.warnings.append(f"left out: {error.message}")
         if was_listed:
@@ -203,7 +203,7 @@ class _FilesReader:
             self.reports.feed(lines[start : start + _BATCH])
         self.report_clock.feed(lines)
 
-    def tell_what_was_left(self) -> None:
+    def warn_of_skipped_lines(self) -> None:
         """Adds a warning if lines were skipped or cut."""
         if self._skipped:
             self.warnings.append(f"{self._skipped} near-duplicate lines skipped")
@@ -269,7 +269,7 @@ class _FilesReader:
             raise
         yield batch
         reader = reader if beside else self.reader
-        self._read_passing(
+        self._read_skipped(
             windows,
             reader,
             partial(lines, file_origin=where, above=above, numbers=source.numbers, verbatim=not source.rewritten),
@@ -282,7 +282,7 @@ class _FilesReader:
         self._skipped += windows.skipped
         self._long += windows.long
 
-    def _read_passing(
+    def _read_skipped(
         self,
         windows: Windows,
         reader: RunReader,
@@ -335,7 +335,7 @@ class _FilesReader:
         for at in self.reader.environment.begins_at(lines, words) if lines and lines[0].file is None else ():
             self.reader.feed(lines[start:at])
             start = at
-            if self.reader.ended or (self.reader.shows_a_run and self.matcher.launchers.begins_anew(lines[at].text)):
+            if self.reader.ended or (self.reader.has_started and self.matcher.launchers.restarts(lines[at].text)):
                 self.readings.append(self.reader.reading())
                 self.reader = RunReader(self.matcher, self.reader.repeated_frames, error_places=self.error_places)
         self.reader.feed(lines[start:])

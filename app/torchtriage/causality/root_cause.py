@@ -9,17 +9,24 @@ from typing import Any
 
 from torchtriage.causality.cascade import Grade, clean_up, grade, reported, unexplained
 from torchtriage.causality.clock_offsets import ahead
-from torchtriage.causality.findings import Finding, that_failed
-from torchtriage.causality.missing_ranks import said_before
-from torchtriage.causality.rules import Rule, deciding
+from torchtriage.causality.findings import Finding, failing_findings
+from torchtriage.causality.missing_ranks import earlier_cause_of_awaited
+from torchtriage.causality.rules import Rule, first_applying
 from torchtriage.causality.run_reading import Reading
-from torchtriage.causality.survived import Company, Others, ends_badly, is_stalled, overcoming, survival
+from torchtriage.causality.survived import (
+    FailureContext,
+    Others,
+    discounting_rule,
+    is_stalled,
+    reports_process_failure,
+    survival,
+)
 from torchtriage.causality.thresholds import FEW_STEPS, PRINTED_BELOW_WARNING, PRINTED_LATE, SHORT_PASTE
 from torchtriage.domain.entry import Role
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import Line
 from torchtriage.facts.line_facts import LineRegexes
-from torchtriage.facts.log_classifier import is_by_a_person
+from torchtriage.facts.log_classifier import is_written_by_person
 from torchtriage.lazy_regex import lazy_regex
 
 # srun: error: c12: tasks 0-63: Exited with exit code 1 · slurmstepd: error: *** JOB 31 ON c12 CANCELLED AT …
@@ -75,11 +82,11 @@ class _Root:
 def choose(reading: Reading) -> Choice:
     """Returns the root cause of a run over all its attempts. It is the root of the first attempt, unless that attempt
     names no cause. The findings must already have their entries and attempts."""
-    findings = that_failed(reading.findings)
+    findings = failing_findings(reading.findings)
     launchers = clean_up(findings, reading.environment.progress)
     live, aside = _without_survived([finding for finding in findings if finding not in launchers], reading)
     rules = (*launchers.values(), *aside.values())
-    failure = deciding(FAILED, _Rest.of(live, reading))
+    failure = first_applying(FAILED, _Remaining.of(live, reading))
     failed = failure is not None and not failure.sets_aside
     if not failed and not reading.extractors.elastic.attempt:
         return Choice(survived=(*aside, *live), rules=_once((*rules, failure)))
@@ -87,7 +94,7 @@ def choose(reading: Reading) -> Choice:
     for finding in live:
         attempts.setdefault(finding.attempt, []).append(finding)
     roots = {attempt: _root_of(part, reading) for attempt, part in sorted(attempts.items())}
-    root = _first_that_explains(roots.values()) if failed else None
+    root = _first_explaining_root(roots.values()) if failed else None
     return Choice(
         root.finding if root else None,
         tuple(live),
@@ -118,25 +125,25 @@ def _once(rules: Iterable[AnyRule | None]) -> tuple[AnyRule, ...]:
 
 def _without_survived(findings: list[Finding], reading: Reading) -> tuple[list[Finding], dict[Finding, Rule[Any]]]:
     """Returns the findings that the run did not survive, and the ones that it did, each of the latter with its rule."""
-    terminal = sorted(finding.position for finding in findings if ends_badly(finding))
+    terminal = sorted(finding.position for finding in findings if reports_process_failure(finding))
     decided = {finding: survival(finding, reading.environment, terminal) for finding in findings}
     aside: dict[Finding, Rule[Any]] = {each: rule for each, rule in decided.items() if rule and rule.sets_aside}
     live = [finding for finding in findings if finding not in aside]
-    caught = _overcome(live, reading)
+    caught = _discounted(live, reading)
     live = [finding for finding in live if finding not in caught]
     has_uncaught = _has_uncaught(live)
-    decided_logged = ((finding, deciding(LOGGED_ONLY, finding, has_uncaught)) for finding in live)
+    decided_logged = ((finding, first_applying(LOGGED_ONLY, finding, has_uncaught)) for finding in live)
     logged = {finding: rule for finding, rule in decided_logged if rule is not None}
     return [finding for finding in live if finding not in logged], aside | caught | logged
 
 
-def _overcome(live: list[Finding], reading: Reading) -> dict[Finding, Rule[Any]]:
+def _discounted(live: list[Finding], reading: Reading) -> dict[Finding, Rule[Any]]:
     """Returns the findings that do not count, although no step shows that the run survived them."""
-    own = [finding for finding in live if grade(finding) >= Grade.LINE and not _speaks_of_peers(finding)]
+    own = [finding for finding in live if grade(finding) >= Grade.LINE and not _is_about_peers(finding)]
     facts = reading.environment
     alone = not reading.ranks and facts.launcher in _BY_HAND and facts.world_size in (None, 1)
     others = Others(live, own, reading.environment)
-    decided = ((each, overcoming(Company(each, others, facts, alone))) for each in live)
+    decided = ((each, discounting_rule(FailureContext(each, others, facts, alone))) for each in live)
     return {finding: rule for finding, rule in decided if rule is not None}
 
 
@@ -161,12 +168,12 @@ LOGGED_ONLY: tuple[Rule[Finding, bool], ...] = (
 )
 
 
-def _speaks_of_peers(finding: Finding) -> bool:
+def _is_about_peers(finding: Finding) -> bool:
     return finding.has_role(Role.DISTRIBUTED_SYMPTOM)
 
 
 @dataclass(frozen=True, slots=True)
-class _Rest:
+class _Remaining:
     """The findings that the run did not survive, and everything else that was read."""
 
     live: list[Finding]
@@ -175,10 +182,10 @@ class _Rest:
     ended: list[Finding]  # those that say that a process ended, unless all of them belong to another program
 
     @classmethod
-    def of(cls, live: list[Finding], reading: Reading) -> _Rest:
+    def of(cls, live: list[Finding], reading: Reading) -> _Remaining:
         strong = [finding for finding in live if grade(finding) is not Grade.WEAK]
-        ended = [finding for finding in strong if ends_badly(finding)]
-        foreign = reading.environment.of_another_program and all(map(_of_any_program, ended))
+        ended = [finding for finding in strong if reports_process_failure(finding)]
+        foreign = reading.environment.of_another_program and all(map(_any_program_reports, ended))
         return cls(live, reading, strong, [] if foreign else ended)
 
     @property
@@ -188,7 +195,7 @@ class _Rest:
         return bool(well) and (not strong or well[-1] > max(finding.last for finding in strong))
 
 
-def _ended_well_below_a_process(rest: _Rest) -> bool:
+def _ended_well_below_a_process(rest: _Remaining) -> bool:
     """Returns whether a process failed and the log still says below it that the run ended well. After an agent gave up,
     only another launch with its own steps can end well."""
     if not rest.ended or not rest.ended_well_below:
@@ -197,33 +204,35 @@ def _ended_well_below_a_process(rest: _Rest) -> bool:
     return not rest.reading.extractors.elastic.given_up or len(steps) - bisect_right(steps, last) >= FEW_STEPS
 
 
-def _process_ended_badly(rest: _Rest) -> bool:
+def _process_ended_badly(rest: _Remaining) -> bool:
     return bool(rest.ended)
 
 
-def _ended_well(rest: _Rest) -> bool:
+def _ended_well(rest: _Remaining) -> bool:
     return rest.ended_well_below
 
 
-def _something_failed(rest: _Rest) -> bool:
+def _something_failed(rest: _Remaining) -> bool:
     facts = rest.reading.environment
-    own = not facts.of_another_program or rest.reading.is_of_training
+    own = not facts.of_another_program or rest.reading.is_training_log
     return bool(rest.strong) and (own or any(_fails_any_program(each, facts.regexes) for each in rest.strong))
 
 
-def _stalled(rest: _Rest) -> bool:
+def _is_stalled(rest: _Remaining) -> bool:
     return any(is_stalled(finding, rest.reading.environment) for finding in rest.live)
 
 
-def _warning_of_a_paste(rest: _Rest) -> bool:
+def _is_pasted_warning(rest: _Remaining) -> bool:
     # There are only warnings. They explain a paste without anything else, but never a run that trains.
     facts = rest.reading.environment
     short = rest.reading.last_position.line <= SHORT_PASTE
-    return bool(rest.live) and short and not (facts.progress or facts.foreign or _went_on(rest.live, rest.reading))
+    return (
+        bool(rest.live) and short and not (facts.progress or facts.foreign or _continued_after(rest.live, rest.reading))
+    )
 
 
 # The order matters: the first rule that applies decides whether the run failed. If none applies, it did not fail.
-FAILED: tuple[Rule[_Rest], ...] = (
+FAILED: tuple[Rule[_Remaining], ...] = (
     Rule(
         "ended-well-below-a-process",
         _ended_well_below_a_process,
@@ -252,14 +261,14 @@ FAILED: tuple[Rule[_Rest], ...] = (
     ),
     Rule(
         "stalled",
-        _stalled,
+        _is_stalled,
         "ranks wait for others, and no step follows",
         "有 rank 在等待其他 rank，之后没有训练步",
         sets_aside=False,
     ),
     Rule(
         "warning-of-a-paste",
-        _warning_of_a_paste,
+        _is_pasted_warning,
         "the short text contains only this warning",
         "这段短文本中只有该警告",
         sets_aside=False,
@@ -267,7 +276,7 @@ FAILED: tuple[Rule[_Rest], ...] = (
 )
 
 
-def _went_on(warnings: list[Finding], reading: Reading) -> bool:
+def _continued_after(warnings: list[Finding], reading: Reading) -> bool:
     """Returns whether a program printed more below its last warning. This does not count in a text that a person wrote,
     in the report of a tool, or below a message that the run hangs, because a program that hangs cannot say so
     itself."""
@@ -275,10 +284,12 @@ def _went_on(warnings: list[Finding], reading: Reading) -> bool:
         return False
     said = any(finding.has_role(Role.SLOW_OR_HUNG) for finding in warnings)
     last, paste = max(finding.last for finding in warnings), reading.paste or ()
-    instants = {_instant(line) for line in paste if line.position == last} - {None}
+    instants = {_kernel_second(line) for line in paste if line.position == last} - {None}
     rest = [line for line in paste if line.position > last and not _OF_A_WARNING.match(line.text)]
-    below = [line for line in rest if _instant(line) not in instants]
-    return len(below) > PRINTED_BELOW_WARNING and not said and not is_by_a_person(paste, reading.environment.regexes)
+    below = [line for line in rest if _kernel_second(line) not in instants]
+    return (
+        len(below) > PRINTED_BELOW_WARNING and not said and not is_written_by_person(paste, reading.environment.regexes)
+    )
 
 
 def from_kernel(line: Line) -> bool:
@@ -286,14 +297,14 @@ def from_kernel(line: Line) -> bool:
     return bool(_KERNEL.match(line.raw))
 
 
-def _instant(line: Line) -> str | None:
+def _kernel_second(line: Line) -> str | None:
     """Returns the time, in whole seconds, at which the kernel printed the line, or None if another program wrote it.
     Lines of the same second, such as the registers and call trace below a message, belong together."""
     hit = _KERNEL.match(line.raw)
     return (hit[1] or line.time) if hit else None
 
 
-def _of_any_program(finding: Finding) -> bool:
+def _any_program_reports(finding: Finding) -> bool:
     """Returns whether a shell, a runtime, a kernel or MPI reports that a process ended, and not which program it
     was."""
     return finding.event.source in (EventSource.PROCESS_EXIT, EventSource.LAUNCHER)
@@ -314,23 +325,23 @@ def _root_of(findings: list[Finding], reading: Reading) -> _Root:
     best = min(free, key=lambda finding: (-grade(finding), finding.position))
     root = _Root(best)
     if best.match is not None and grade(best) >= Grade.UNNAMED:
-        earlier = _first_by(CAME_FIRST, free, best)
+        earlier = _preferred(EARLIER_FAILURES, free, best)
         if earlier is not None:
             root = replace(earlier, gave_way=(best.match.entry.id,))
-    behind = _first_by(PRINTED_LATER, free, root.finding)
+    behind = _preferred(LATE_OUTPUT, free, root.finding)
     if behind is not None:
         root = replace(root, finding=behind.finding, rules=(*root.rules, *behind.rules))
-    root = replace(root, finding=_most_telling(root.finding, findings, reading))
-    for rule in OF_MISSING_RANK:
+    root = replace(root, finding=_most_informative(root.finding, findings, reading))
+    for rule in BY_MISSING_RANK:
         before = rule.finding(root.finding, findings, reading)
         if before is not None:
             return replace(root, finding=before, rules=(*root.rules, rule))
     return root
 
 
-def _first_by(rules: tuple[Rule[Finding, Finding], ...], findings: list[Finding], best: Finding) -> _Root | None:
+def _preferred(rules: tuple[Rule[Finding, Finding], ...], findings: list[Finding], best: Finding) -> _Root | None:
     """Returns the first finding that a rule prefers to the strongest one, with that rule, or None."""
-    decided = ((finding, deciding(rules, finding, best)) for finding in findings)
+    decided = ((finding, first_applying(rules, finding, best)) for finding in findings)
     roots = [_Root(finding, rules=(rule,)) for finding, rule in decided if rule is not None]
     return min(roots, key=lambda root: root.finding.position, default=None)
 
@@ -342,12 +353,12 @@ def _missing_before_teardown(finding: Finding, best: Finding) -> bool:
 
 
 def _worker_failed_before_peers(finding: Finding, best: Finding) -> bool:
-    return _is_own_traceback_above(finding, best) and _speaks_of_peers(best)
+    return _is_own_traceback_above(finding, best) and _is_about_peers(best)
 
 
 def _other_rank_failed_before(finding: Finding, best: Finding) -> bool:
     """Returns whether both are mistakes in the program, on different ranks."""
-    if not _is_own_traceback_above(finding, best) or best.match is None or not _of_others(finding, best):
+    if not _is_own_traceback_above(finding, best) or best.match is None or not _on_different_ranks(finding, best):
         return False
     return best.match.entry.owner == "user" and best.event.where is Where.EXCEPTION
 
@@ -370,7 +381,7 @@ def _lost_peer_raised(finding: Finding, best: Finding) -> bool:
     uncaught = finding.event.source is EventSource.TRACEBACK and finding.fatal and grade(finding) >= Grade.UNNAMED
     if not uncaught or not _is_printed_later(finding, best):
         return False
-    return not _speaks_of_peers(finding) and not (finding.match is not None and finding.match.entry.area == "user")
+    return not _is_about_peers(finding) and not (finding.match is not None and finding.match.entry.area == "user")
 
 
 def _is_printed_later(finding: Finding, best: Finding) -> bool:
@@ -379,10 +390,10 @@ def _is_printed_later(finding: Finding, best: Finding) -> bool:
     sources = (EventSource.TRACEBACK, EventSource.COLLECTIVE)
     if not best.has_role(Role.POSSIBLE_PEER_LOSS) or best.event.source not in sources:
         return False
-    return 0 < finding.position.lines_below(best.position) < PRINTED_LATE and _of_others(finding, best)
+    return 0 < finding.position.lines_below(best.position) < PRINTED_LATE and _on_different_ranks(finding, best)
 
 
-CAME_FIRST: tuple[Rule[Finding, Finding], ...] = (
+EARLIER_FAILURES: tuple[Rule[Finding, Finding], ...] = (
     Rule(
         "missing-before-teardown",
         _missing_before_teardown,
@@ -402,7 +413,7 @@ CAME_FIRST: tuple[Rule[Finding, Finding], ...] = (
         "另一个 rank 更早抛出异常",
     ),
 )
-PRINTED_LATER: tuple[Rule[Finding, Finding], ...] = (
+LATE_OUTPUT: tuple[Rule[Finding, Finding], ...] = (
     Rule(
         "lost-peer-died-of-signal",
         _lost_peer_died_of_signal,
@@ -416,17 +427,17 @@ PRINTED_LATER: tuple[Rule[Finding, Finding], ...] = (
         "其他 rank 失去的进程抛出了该异常，只是输出较晚",
     ),
 )
-OF_MISSING_RANK = (
+BY_MISSING_RANK = (
     ChoosingRule(
         "missing-rank-said-it",
-        said_before,
+        earlier_cause_of_awaited,
         "the one rank that the others waited for printed it before",
         "其他 rank 所等待的那个 rank 之前输出了它",
     ),
 )
 
 
-def _of_others(one: Finding, other: Finding) -> bool:
+def _on_different_ranks(one: Finding, other: Finding) -> bool:
     """Returns whether different ranks show the two findings, as far as the log names ranks."""
     if one.ranks and other.ranks:
         return not one.ranks & other.ranks
@@ -434,7 +445,7 @@ def _of_others(one: Finding, other: Finding) -> bool:
     return None not in local and local[0] != local[1]
 
 
-def _most_telling(best: Finding, findings: list[Finding], reading: Reading) -> Finding:
+def _most_informative(best: Finding, findings: list[Finding], reading: Reading) -> Finding:
     """Returns, out of the findings with the same entry, the one that says most: a traceback rather than a single line,
     and of the exit statuses in a report the one that was observed first."""
     if best.entry is None or best.event.where is Where.EXCEPTION:
@@ -449,7 +460,7 @@ def _most_telling(best: Finding, findings: list[Finding], reading: Reading) -> F
     return telling[0] if telling else best
 
 
-def _first_that_explains(roots: Iterable[_Root]) -> _Root | None:
+def _first_explaining_root(roots: Iterable[_Root]) -> _Root | None:
     """Returns the root of the first attempt that has more than an echo of a failure. If none has, returns the first
     attempt's."""
     roots = tuple(roots)

@@ -22,7 +22,7 @@ class Rule(Generic[P]):
     sets_aside: bool = True
 
 
-def deciding(rules: Sequence[Rule[P]], *args: P.args, **kwargs: P.kwargs) -> Rule[P] | None:
+def first_applying(rules: Sequence[Rule[P]], *args: P.args, **kwargs: P.kwargs) -> Rule[P] | None:
     """Returns the first rule that applies, or None."""
     for rule in rules:  # A generator would take twice as long, and there are many findings.
         if rule.holds(*args, **kwargs):

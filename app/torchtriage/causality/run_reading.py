@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from torchtriage.causality.context_lines import Above
 from torchtriage.causality.error_lines import ErrorLines
-from torchtriage.causality.findings import Finding, Findings, that_failed, with_matches
+from torchtriage.causality.findings import Finding, Findings, failing_findings, with_matches
 from torchtriage.domain.event import Event
 from torchtriage.domain.evidence import NO_EVIDENCE, Evidence
 from torchtriage.domain.line import Line, Position
 from torchtriage.domain.verdict import ClockOffset
 from torchtriage.facts import Environment
-from torchtriage.facts.log_classifier import is_of_training
+from torchtriage.facts.log_classifier import is_training_log
 from torchtriage.matching.matcher import Matcher
 from torchtriage.parsing.run_extractors import RunExtractors
 from torchtriage.reading.file_types import FileForm
@@ -65,22 +65,22 @@ class Reading:
     def matched(self) -> Reading:
         """Returns the reading with the entries that its findings match. Only entries that count in a log of its field
         are used."""
-        findings = with_matches(self.findings, self.matcher, self.is_of_training, self.environment.foreign > 0)
+        findings = with_matches(self.findings, self.matcher, self.is_training_log, self.environment.foreign > 0)
         return replace(self, findings=findings, beside=with_matches(self.beside, self.matcher))
 
     def failures(self) -> list[Finding]:
         """Returns the findings that report a failure, with their entries, in the order of the log."""
-        return that_failed(self.matched().findings)
+        return failing_findings(self.matched().findings)
 
-    def events_beside(self, event: Event | None) -> Iterable[Event]:
+    def other_events(self, event: Event | None) -> Iterable[Event]:
         """Yields the events of all lines except those of the given event."""
         lines: Sequence[Line] | None = event.lines if event is not None else None
         return (finding.event for finding in self.findings if finding.event.lines != lines)
 
     @property
-    def is_of_training(self) -> bool:
+    def is_training_log(self) -> bool:
         """Whether the log is from a training run, or a paste that may be from one."""
-        return is_of_training(self.environment, self.paste, self.claimed)
+        return is_training_log(self.environment, self.paste, self.claimed)
 
     @property
     def is_empty(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from torchtriage.causality.findings import Finding
-from torchtriage.causality.rules import Rule, deciding
+from torchtriage.causality.rules import Rule, first_applying
 from torchtriage.causality.thresholds import (
     ANSWER_WITHIN,
     BELOW_LOGGING_ERROR,
@@ -34,7 +34,7 @@ from torchtriage.parsing.horovod import STALLED
 _REFUSED = lazy_regex(r"(\S+\.py): error: ")  # argparse
 
 
-def ends_badly(finding: Finding) -> bool:
+def reports_process_failure(finding: Finding) -> bool:
     """Returns whether the finding itself says that a process failed."""
     event = finding.event
     if event.where is Where.EXIT:
@@ -45,7 +45,7 @@ def ends_badly(finding: Finding) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Aftermath:
+class AfterFailure:
     """What follows a finding in its file. `until` is the position of the next failure that ended a process. `late` is
     the progress up to there, or up to the end of the file."""
 
@@ -56,7 +56,7 @@ class Aftermath:
     late: list[Position]
 
     @classmethod
-    def of(cls, finding: Finding, facts: Environment, terminal: list[Position]) -> Aftermath:
+    def of(cls, finding: Finding, facts: Environment, terminal: list[Position]) -> AfterFailure:
         """`terminal` are the positions of the findings that ended a process, sorted."""
         end = finding.last.file_end  # Only lines of the same file show what came after.
         after = bisect_right(terminal, finding.last)
@@ -78,18 +78,18 @@ class Aftermath:
         last = self.finding.last
         return any(last < place < self.end and (within is None or place <= last.down(within)) for place in positions)
 
-    def goes_far(self, steps: list[Position], lines: int) -> bool:
+    def extends_beyond(self, steps: list[Position], lines: int) -> bool:
         """Returns whether the last of the steps is more than `lines` lines below."""
         return bool(steps) and steps[-1].lines_below(self.finding.last) > lines
 
 
-def survival(finding: Finding, facts: Environment, terminal: list[Position]) -> Rule[Aftermath] | None:
+def survival(finding: Finding, facts: Environment, terminal: list[Position]) -> Rule[AfterFailure] | None:
     """Returns the rule that decides whether the run survived the finding, or None if no rule applies and the finding
     stays."""
-    return deciding(SURVIVAL, Aftermath.of(finding, facts, terminal))
+    return first_applying(SURVIVAL, AfterFailure.of(finding, facts, terminal))
 
 
-def _logger_could_not_write(after: Aftermath) -> bool:
+def _logger_could_not_write(after: AfterFailure) -> bool:
     """Returns whether a logger reports the failure: as the traceback directly below its heading, or as the message that
     it could not write. That message is below the stack of the call, like the message of an exception."""
     finding = after.finding
@@ -103,42 +103,42 @@ def _logger_could_not_write(after: Aftermath) -> bool:
     return any(0 < finding.position.lines_below(place) <= above for place in after.facts.logging_errors)
 
 
-def _started_after_all(after: Aftermath) -> bool:
+def _started_later(after: AfterFailure) -> bool:
     not_started = after.finding.has_role(Role.NOT_STARTED) or after.finding.has_role(Role.REJECTED)
-    steps = after.steps if not_started and ends_badly(after.finding) else []
-    return len(steps) >= MANY_STEPS and after.goes_far(steps, FAR_BELOW)
+    steps = after.steps if not_started and reports_process_failure(after.finding) else []
+    return len(steps) >= MANY_STEPS and after.extends_beyond(steps, FAR_BELOW)
 
 
-def _ended_a_process(after: Aftermath) -> bool:
-    return ends_badly(after.finding)
+def _reports_process_end(after: AfterFailure) -> bool:
+    return reports_process_failure(after.finding)
 
 
-def _rank_fell_silent(after: Aftermath) -> bool:
+def _rank_fell_silent(after: AfterFailure) -> bool:
     return _fell_silent(after.finding, after.facts)
 
 
-def _passed_the_barrier(after: Aftermath) -> bool:
+def _passed_the_barrier(after: AfterFailure) -> bool:
     return after.says(after.facts.regexes.waits_for_ranks) and after.has(after.facts.joined)
 
 
-def _refused_one_request(after: Aftermath) -> bool:
+def _refused_one_request(after: AfterFailure) -> bool:
     exception = after.finding.event.where is Where.EXCEPTION
     return (
         exception
         and after.has(after.facts.refused, ANSWER_WITHIN)
-        and not _begins_at_an_entrance(after.finding, after.facts)
+        and not _begins_at_entry_point(after.finding, after.facts)
     )
 
 
-def _pod_was_placed(after: Aftermath) -> bool:
+def _pod_was_placed(after: AfterFailure) -> bool:
     return after.says(after.facts.regexes.waits_for_nodes) and after.has(after.facts.joined, POD_EVENTS_WITHIN)
 
 
-def _did_without_module(after: Aftermath) -> bool:
+def _trained_without_module(after: AfterFailure) -> bool:
     return _failed_import(after.finding) and len(after.steps) >= TWO_STEPS
 
 
-def _nccl_took_another_way(after: Aftermath) -> bool:
+def _nccl_retried(after: AfterFailure) -> bool:
     finding = after.finding
     if finding.event.source is not EventSource.COLLECTIVE or "NCCL WARN" not in finding.event.text:
         return False
@@ -146,60 +146,60 @@ def _nccl_took_another_way(after: Aftermath) -> bool:
     return len(steps) >= FEW_STEPS and steps[0] < finding.last
 
 
-def _another_program_went_on(after: Aftermath) -> bool:
+def _other_program_continued(after: AfterFailure) -> bool:
     if not _ended_a_program(after.finding):
         return False
     done = after.has([*after.facts.well, *after.facts.serves])
-    return done or (len(after.late) >= FEW_STEPS and after.goes_far(after.late, BUFFERED_OUTPUT))
+    return done or (len(after.late) >= FEW_STEPS and after.extends_beyond(after.late, BUFFERED_OUTPUT))
 
 
-def _main_program_ended(after: Aftermath) -> bool:
+def _main_program_ended(after: AfterFailure) -> bool:
     return _ended_a_program(after.finding)
 
 
-def _steps_before_next_failure(after: Aftermath) -> bool:
+def _steps_before_next_failure(after: AfterFailure) -> bool:
     if after.until is None or not after.late:
         return False
-    return after.goes_far(after.late, FAR_BELOW) or _among_steps(after)
+    return after.extends_beyond(after.late, FAR_BELOW) or _among_steps(after)
 
 
-def _next_failure_ended_it(after: Aftermath) -> bool:
+def _next_failure_ended_it(after: AfterFailure) -> bool:
     return after.until is not None
 
 
-def _logged_and_trained_on(after: Aftermath) -> bool:
+def _logged_and_trained_on(after: AfterFailure) -> bool:
     # It was caught and logged, perhaps many times. It matters only that the run continued after the first time.
     steps = _between(after.facts.progress, after.finding.position, after.end)
     return _was_logged(after) and len(steps) >= TWO_STEPS
 
 
-def _was_logged(after: Aftermath) -> bool:
+def _was_logged(after: AfterFailure) -> bool:
     return not after.finding.fatal and after.finding.event.where is Where.EXCEPTION
 
 
-def _ended_well(after: Aftermath) -> bool:
+def _ended_well(after: AfterFailure) -> bool:
     return after.has(after.facts.well)
 
 
-def _wound_up(after: Aftermath) -> bool:
+def _shut_down_cleanly(after: AfterFailure) -> bool:
     return any(after.finding.last.down(CLEAN_UP_WITHIN) < place < after.end for place in after.facts.wound_up)
 
 
-def _line_among_steps(after: Aftermath) -> bool:
+def _line_among_steps(after: AfterFailure) -> bool:
     return _is_bare_line(after) and len(after.late) >= TWO_STEPS
 
 
-def _is_bare_line(after: Aftermath) -> bool:
+def _is_bare_line(after: AfterFailure) -> bool:
     event = after.finding.event
     return event.where is Where.LINE and event.source is EventSource.MATCHED_LINE
 
 
-def _trained_on(after: Aftermath) -> bool:
+def _trained_on(after: AfterFailure) -> bool:
     late = after.late
-    return len(late) >= FEW_STEPS and (after.goes_far(late, FAR_BELOW) or len(late) > STEADY_PROGRESS)
+    return len(late) >= FEW_STEPS and (after.extends_beyond(late, FAR_BELOW) or len(late) > STEADY_PROGRESS)
 
 
-def _among_steps(after: Aftermath) -> bool:
+def _among_steps(after: AfterFailure) -> bool:
     """Returns whether a single line is between many progress lines, such as the warning about a step that is
     repeated."""
     if not _is_bare_line(after) or len(after.late) < MANY_STEPS:
@@ -209,7 +209,7 @@ def _among_steps(after: Aftermath) -> bool:
 
 
 # The order matters: the first rule that applies decides whether the run survived a finding.
-SURVIVAL: tuple[Rule[Aftermath], ...] = (
+SURVIVAL: tuple[Rule[AfterFailure], ...] = (
     Rule(
         "logger-could-not-write",
         _logger_could_not_write,
@@ -218,13 +218,13 @@ SURVIVAL: tuple[Rule[Aftermath], ...] = (
     ),
     Rule(
         "started-after-all",
-        _started_after_all,
+        _started_later,
         "the task started later: many steps follow",
         "任务后来还是启动了：之后有很多训练步",
     ),
     Rule(
         "ended-a-process",
-        _ended_a_process,
+        _reports_process_end,
         "the message itself says that a process ended",
         "它本身说明有进程结束",
         sets_aside=False,
@@ -246,19 +246,19 @@ SURVIVAL: tuple[Rule[Aftermath], ...] = (
     Rule("pod-was-placed", _pod_was_placed, "the pod was scheduled later", "pod 随后被调度"),
     Rule(
         "did-without-module",
-        _did_without_module,
+        _trained_without_module,
         "the program trained without the module that it could not import",
         "程序在缺少该模块的情况下继续训练",
     ),
     Rule(
         "nccl-took-another-way",
-        _nccl_took_another_way,
+        _nccl_retried,
         "NCCL warned about it between steps and continued each time",
         "NCCL 在训练步之间多次警告，但每次都继续运行",
     ),
     Rule(
         "another-program-went-on",
-        _another_program_went_on,
+        _other_program_continued,
         "another program in the log ended well or kept training",
         "日志中的另一个程序正常结束或继续训练",
     ),
@@ -296,7 +296,7 @@ SURVIVAL: tuple[Rule[Aftermath], ...] = (
         sets_aside=False,
     ),
     Rule("ended-well", _ended_well, "the run says below that it ended well", "之后日志表明运行正常结束"),
-    Rule("wound-up", _wound_up, "the run shut down cleanly far below it", "之后运行按正常流程收尾"),
+    Rule("wound-up", _shut_down_cleanly, "the run shut down cleanly far below it", "之后运行按正常流程收尾"),
     Rule(
         "line-among-steps", _line_among_steps, "it is a single line, and steps follow", "它只是一行信息，之后仍有训练步"
     ),
@@ -307,7 +307,7 @@ SURVIVAL: tuple[Rule[Aftermath], ...] = (
 Script = tuple[str, str | None]  # the script that raised the exception, and the log file that contains it
 
 
-class LastOf:
+class LastFindingPerScript:
     """The position of the last finding of each script and set of ranks. It is computed once, because every finding asks
     for it and there can be thousands."""
 
@@ -334,7 +334,7 @@ class Others:
     failures, in the order of the log."""
 
     def __init__(self, live: Iterable[Finding], own: Iterable[Finding], facts: Environment) -> None:
-        self.imports, self.anew = LastOf(), LastOf()
+        self.imports, self.anew = LastFindingPerScript(), LastFindingPerScript()
         self._ended: dict[str, Position] = {}  # the position of the last exception that ended a script
         for finding in live:
             if _failed_import(finding):
@@ -342,12 +342,12 @@ class Others:
             if _ended_a_program(finding):
                 script = _script(finding)
                 self._ended[script] = max(finding.position, self._ended.get(script, START))
-                if _failed_anew(finding):
+                if _is_separate_failure(finding):
                     place = finding.position
-                    self.anew.add(finding, Position(place.file, place.line - _height(finding)))
+                    self.anew.add(finding, Position(place.file, place.line - _max_traceback_lines(finding)))
         own = tuple(own)
         self._own = sorted(finding.position for finding in own)
-        self._entered = max((each.position for each in own if _begins_at_an_entrance(each, facts)), default=START)
+        self._entered = max((each.position for each in own if _begins_at_entry_point(each, facts)), default=START)
 
     def first_below(self, last: Position) -> Position | None:
         """Returns the position of the next separate failure below that line, or None."""
@@ -364,7 +364,7 @@ class Others:
 
 
 @dataclass(frozen=True, slots=True)
-class Company:
+class FailureContext:
     """A finding, and the other findings that the run did not survive. `alone` means that only one process runs at a
     time, as in a file to which several jobs append their output one after the other."""
 
@@ -374,11 +374,11 @@ class Company:
     alone: bool
 
 
-def _caught_and_printed(company: Company) -> bool:
+def _caught_and_printed(company: FailureContext) -> bool:
     """Returns whether the program caught the exception, printed it and continued. The traceback must begin inside a
     function. Training must continue for many steps, or until a later finding that is a separate failure."""
     finding = company.finding
-    if not _is_whole(finding) or _begins_at_an_entrance(finding, company.facts) or _fell_silent(finding, company.facts):
+    if not _is_whole(finding) or _begins_at_entry_point(finding, company.facts) or _fell_silent(finding, company.facts):
         return False
     last, start, end = finding.last, finding.position.file_start, finding.position.file_end
     steps = _between(company.facts.progress, start, end)
@@ -388,25 +388,25 @@ def _caught_and_printed(company: Company) -> bool:
     return len(_between(steps, last, end)) >= MANY_STEPS and steps[0] < finding.position
 
 
-def _refused_its_arguments(company: Company) -> bool:
+def _refused_its_arguments(company: FailureContext) -> bool:
     """Returns whether a script refused its arguments and exited, and got further in another run of the same log."""
     finding = company.finding
     refused = _REFUSED.match(finding.event.text) if finding.event.where is Where.LINE else None
     return refused is not None and company.others.ended_below(refused[1], finding.last)
 
 
-def _restarted_without_modules(company: Company) -> bool:
+def _restarted_without_modules(company: FailureContext) -> bool:
     """Returns whether the script was started again in the same log and could not even load its modules."""
     return not _failed_import(company.finding) and company.others.imports.restarted(company.finding)
 
 
-def _restarted_and_failed(company: Company) -> bool:
+def _restarted_and_failed(company: FailureContext) -> bool:
     """Returns whether the script was started again in the same log and failed again."""
     return company.alone and company.others.anew.restarted(company.finding)
 
 
 # These findings are set aside, although no step shows that the run survived them.
-OVERCOME: tuple[Rule[Company], ...] = (
+DISCOUNTED: tuple[Rule[FailureContext], ...] = (
     Rule(
         "caught-and-printed",
         _caught_and_printed,
@@ -434,19 +434,19 @@ OVERCOME: tuple[Rule[Company], ...] = (
 )
 
 
-def overcoming(company: Company) -> Rule[Company] | None:
+def discounting_rule(company: FailureContext) -> Rule[FailureContext] | None:
     """Returns the rule by which the finding does not count, or None if no rule applies and the finding stays."""
-    return deciding(OVERCOME, company)
+    return first_applying(DISCOUNTED, company)
 
 
-def _failed_anew(finding: Finding) -> bool:
+def _is_separate_failure(finding: Finding) -> bool:
     """Returns whether an exception that ended a script is a separate failure that matches an entry."""
     if not _is_whole(finding) or finding.has_role(Role.CANCELLED):
         return False
     return finding.match is not None and not finding.has_role(Role.DISTRIBUTED_SYMPTOM)
 
 
-def _height(finding: Finding) -> int:
+def _max_traceback_lines(finding: Finding) -> int:
     """Returns the largest number of lines that its traceback can have. Lines further above were printed before the
     script was started again."""
     chain = finding.event.chain
@@ -482,7 +482,7 @@ def _is_whole(finding: Finding) -> bool:
     )
 
 
-def _begins_at_an_entrance(finding: Finding, facts: Environment) -> bool:
+def _begins_at_entry_point(finding: Finding, facts: Environment) -> bool:
     """Returns whether the traceback begins where the traceback of an uncaught exception begins."""
     raised = finding.event.exception
     outermost = raised.frames[0].function if raised is not None and raised.frames else ""

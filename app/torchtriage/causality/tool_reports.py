@@ -14,9 +14,9 @@ from typing import NamedTuple
 from torchtriage.causality.cascade import Grade, explains, grade
 from torchtriage.causality.clock_offsets import ahead
 from torchtriage.causality.ending import ending
-from torchtriage.causality.findings import Finding, that_failed
+from torchtriage.causality.findings import Finding, failing_findings
 from torchtriage.causality.root_cause import Choice
-from torchtriage.causality.rules import Rule, deciding
+from torchtriage.causality.rules import Rule, first_applying
 from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import CLOCKS_APART
 from torchtriage.domain.entry import Kind, Role
@@ -125,13 +125,13 @@ def is_state(finding: Finding, reading: Reading) -> bool:
 
 def with_reports(choice: Choice, reading: Reading) -> Choice:
     """Returns the choice, with a report as its root cause if that report names the cause of what the log shows."""
-    reports = [each for each in that_failed(reading.beside) if each.match is not None]
+    reports = [each for each in failing_findings(reading.beside) if each.match is not None]
     if not reports:
         return choice
     aside: dict[Finding, Rule[ReportedFailure]] = {}
     open_: list[Finding] = []
     for report in reports:
-        rule = deciding(REPORTS_ASIDE, ReportedFailure(report, choice.root, reading))
+        rule = first_applying(IGNORED_REPORTS, ReportedFailure(report, choice.root, reading))
         if rule is None:
             open_.append(report)
         else:
@@ -160,7 +160,7 @@ def _best(reports: Iterable[Finding], choice: Choice, reading: Reading) -> tuple
     decided = [
         (report, rule)
         for report in reports
-        if (rule := deciding(REPORTS_FIRST, ReportedFailure(report, choice.root, reading))) is not None
+        if (rule := first_applying(PREFERRED_REPORTS, ReportedFailure(report, choice.root, reading))) is not None
     ]
     free = [
         each for each in decided if not any(explains(other, each[0]) for other, _ in decided if other is not each[0])
@@ -191,15 +191,15 @@ def _of_another_host(case: ReportedFailure) -> bool:
     if root is None or root.has_role(Role.DISTRIBUTED_SYMPTOM) or root.has_role(Role.TIMEOUT) or _is_symptom(root):
         return False
     host, other = host_name(root.event.host), host_name(case.report.event.host)
-    return host is not None and other is not None and _bare(host) != _bare(other)
+    return host is not None and other is not None and _without_domain(host) != _without_domain(other)
 
 
-def _bare(host: str) -> str:
+def _without_domain(host: str) -> str:
     """Returns the name of a host without its domain, because tools differ in whether they print it."""
     return host.split(".")[0].lower() if not host[:1].isdigit() else host
 
 
-REPORTS_ASIDE: tuple[Rule[ReportedFailure], ...] = (
+IGNORED_REPORTS: tuple[Rule[ReportedFailure], ...] = (
     Rule(
         "recorded-before-the-run",
         _recorded_before_the_run,
@@ -221,7 +221,7 @@ REPORTS_ASIDE: tuple[Rule[ReportedFailure], ...] = (
 )
 
 
-def _tells_more(case: ReportedFailure) -> bool:
+def _names_more_specific_cause(case: ReportedFailure) -> bool:
     """Returns whether the report names the same cause, while the log shows only how the process ended."""
     root = case.root
     return root is not None and root.entry == case.report.entry and grade(case.report) > grade(root)
@@ -232,7 +232,7 @@ def _explains_failure(case: ReportedFailure) -> bool:
     return root is not None and grade(case.report) > Grade.WEAK and explains(case.report, root)
 
 
-def _came_before_symptoms(case: ReportedFailure) -> bool:
+def _host_failed_first(case: ReportedFailure) -> bool:
     """Returns whether a host reported its failure before anything failed in the log, and no entry names a cause in the
     log. After a GPU or disk is lost, a program can fail with any message."""
     root, seconds = case.root, case.after_the_failure
@@ -242,7 +242,7 @@ def _came_before_symptoms(case: ReportedFailure) -> bool:
     return grade(root) <= Grade.EXIT and not of_the_program and not explains(root, case.report)
 
 
-def _beside_symptoms(case: ReportedFailure) -> bool:
+def _log_shows_only_symptoms(case: ReportedFailure) -> bool:
     """Returns whether the log shows only consequences of a failure elsewhere."""
     root, report = case.root, case.report
     if root is None or report.match is None or explains(root, report) or root.entry == report.entry:
@@ -278,10 +278,10 @@ def _stopped_the_run(case: ReportedFailure) -> bool:
     return not ending(case.reading, {}, ()).good
 
 
-REPORTS_FIRST: tuple[Rule[ReportedFailure], ...] = (
+PREFERRED_REPORTS: tuple[Rule[ReportedFailure], ...] = (
     Rule(
         "report-tells-more",
-        _tells_more,
+        _names_more_specific_cause,
         "a report next to the log names the same cause, while the log shows only how the process ended",
         "日志之外的记录给出同一原因，而日志只说明了进程如何结束",
         sets_aside=False,
@@ -295,14 +295,14 @@ REPORTS_FIRST: tuple[Rule[ReportedFailure], ...] = (
     ),
     Rule(
         "host-failed-first",
-        _came_before_symptoms,
+        _host_failed_first,
         "the host reported this failure before anything failed in the log",
         "在日志出现任何失败之前，主机已报告了该故障",
         sets_aside=False,
     ),
     Rule(
         "report-beside-symptoms",
-        _beside_symptoms,
+        _log_shows_only_symptoms,
         "the log shows only consequences, while a report next to it names a cause",
         "日志中只有后果，而日志之外的记录给出了原因",
         sets_aside=False,

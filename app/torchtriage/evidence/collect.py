@@ -11,11 +11,11 @@ from pathlib import PurePosixPath
 
 from torchtriage.domain.evidence import Evidence, Hang, RankDump, RankStack, Source
 from torchtriage.evidence import flight_recorder, fr_trace, nccl_ras, stacks
-from torchtriage.evidence.collective_vocabulary import CollectiveWords
+from torchtriage.evidence.collective_vocabulary import CollectiveVocabulary
 from torchtriage.evidence.flight_recorder import newest_of_each_rank, read_dump, times_of
 from torchtriage.evidence.rank_states import states_of
 from torchtriage.evidence.reports.readers import MAX_BYTES, READERS
-from torchtriage.evidence.stacks import doing, elsewhere, is_stack_alone, process_elsewhere, read_stacks
+from torchtriage.evidence.stacks import doing, hang_of_stacks, hang_of_unranked_stacks, is_stack_alone, read_stacks
 from torchtriage.evidence.wait_for import hang_of
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.file_types import HEAD, FileForm, form_of, is_report
@@ -97,7 +97,7 @@ class CollectedEvidence:
         self._list(Source(name, form, rank))
         return replace(file, chunks=lambda: every, form=form)
 
-    def evidence(self, world_size: int | None, words: CollectiveWords) -> Evidence:
+    def evidence(self, world_size: int | None, words: CollectiveVocabulary) -> Evidence:
         """Returns the evidence of all files. `world_size` is the number of ranks in the log, if known."""
         if not (self._dumps or self._stacks or self._reports or self._traced):
             return Evidence(tuple(self._sources))
@@ -105,9 +105,9 @@ class CollectedEvidence:
         standing = {rank: doing(stack) for rank, stack in by_rank.items()}
         hang = hang_of(self._dumps, words, world_size, standing)
         if hang is None or (not hang.suspects and hang.kind in ("together", "crossed")):
-            hang = elsewhere(by_rank, hang, words) or hang
+            hang = hang_of_stacks(by_rank, hang, words) or hang
         if hang is None and not by_rank:
-            hang = process_elsewhere(self._stacks, words)
+            hang = hang_of_unranked_stacks(self._stacks, words)
         if hang is None or not hang.suspects:
             hang = fr_trace.hang_of_trace(self._traced, words) or hang
         if hang is None or not hang.suspects:

@@ -17,39 +17,39 @@ _NEEDS_ALL, _EVEN = "needs-all", "even"
 
 
 @dataclass(frozen=True)
-class CollectiveWords:
+class CollectiveVocabulary:
     """Compiled at the first use, because few runs have evidence next to their logs."""
 
     vocabulary: Vocabulary
 
-    def stands_in(self, frame: str) -> bool:
+    def waits_in_collective(self, frame: str) -> bool:
         """Returns whether a stack with this frame, `file:function`, waits in a collective."""
         return bool(self._frames.search(frame))
 
-    def may_wait_in(self, frame: str) -> bool:
+    def may_wait_for_ranks(self, frame: str) -> bool:
         """Returns whether a stack with this frame may wait for other ranks, although the frame does not name a
         collective."""
         return bool(self._gradients.search(frame))
 
-    def is_of_a_helper(self, frame: str) -> bool:
+    def is_helper_process(self, frame: str) -> bool:
         """Returns whether a process with this frame is not a rank, but was started by a rank or starts ranks."""
         return bool(self._helpers.search(frame))
 
-    def needs_all(self, operation: str) -> bool:
+    def needs_all_ranks(self, operation: str) -> bool:
         """Returns whether the operation ends on no rank before all ranks have joined it."""
         return bool(self._operations[_NEEDS_ALL].search(operation))
 
-    def is_even(self, operation: str) -> bool:
+    def needs_equal_sizes(self, operation: str) -> bool:
         """Returns whether the operation needs the same sizes on every rank."""
-        known = self._even.get(operation)
+        known = self._equal_size_operations.get(operation)
         if known is None:
             known = bool(self._operations[_EVEN].search(operation))
-            if len(self._even) < _MAX_KEPT:
-                self._even[operation] = known
+            if len(self._equal_size_operations) < _MAX_KEPT:
+                self._equal_size_operations[operation] = known
         return known
 
     @cached_property
-    def _even(self) -> dict[str, bool]:
+    def _equal_size_operations(self) -> dict[str, bool]:
         """Cached by operation, because it is needed for each call of each rank and there are few operations."""
         return {}
 

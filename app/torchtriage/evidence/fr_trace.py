@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from torchtriage.domain.evidence import Call, Hang
 from torchtriage.domain.line import Line, Position
-from torchtriage.evidence.collective_vocabulary import CollectiveWords
+from torchtriage.evidence.collective_vocabulary import CollectiveVocabulary
 from torchtriage.evidence.flight_recorder import is_library
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.whole_files import NotRead
@@ -138,7 +138,7 @@ def _add(finding: Finding, name: str, value: str, line: Line) -> None:
                 finding.culprits[int(hit[1])] = value[start:end]
 
 
-def hang_of_trace(found: Iterable[Finding], words: CollectiveWords) -> Hang | None:
+def hang_of_trace(found: Iterable[Finding], words: CollectiveVocabulary) -> Hang | None:
     """Returns the ranks that others wait for and that wait nowhere themselves, or None if there are none."""
     collectives = [one for one in found if not one.between_two]
     absent = [one for one in collectives if one.missing and one.kind == _MISSING]
@@ -151,7 +151,7 @@ def hang_of_trace(found: Iterable[Finding], words: CollectiveWords) -> Hang | No
     return next(filter(None, (_other_call(one, words) for one in collectives)), None) if not absent else None
 
 
-def _other_call(finding: Finding, words: CollectiveWords) -> Hang | None:
+def _other_call(finding: Finding, words: CollectiveVocabulary) -> Hang | None:
     """Returns the few ranks of a group that called another operation, or used other sizes. The state of a call is not
     compared."""
     for said in finding.culprits.values():
@@ -160,7 +160,7 @@ def _other_call(finding: Finding, words: CollectiveWords) -> Hang | None:
         if called is None or not few or "state" in called[1]:
             continue
         of_type = "type" in called[1] and "dtype" not in called[1]
-        if not of_type and not words.is_even(finding.operation):
+        if not of_type and not words.needs_equal_sizes(finding.operation):
             continue
         suspects = tuple(sorted(finding.culprits))
         others = tuple(sorted(finding.expected - finding.culprits.keys()))

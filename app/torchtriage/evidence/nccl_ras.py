@@ -116,7 +116,9 @@ def hang_of_reports(reports: Iterable[Report]) -> Hang | None:
     *earlier, newest = [Report(), *reports]
     gone = [block for block in newest.blocks if block.kind in _GONE and block.processes]
     if gone:
-        return _of_gone(max(gone, key=lambda block: (newest.is_of_all(block), block.kind == "DEAD")), newest)
+        return _hang_of_unresponsive(
+            max(gone, key=lambda block: (newest.is_of_all(block), block.kind == "DEAD")), newest
+        )
     broken = [block for block in newest.blocks if block.kind == "ERROR" and block.sides]
     if broken:
         block = max(broken, key=lambda block: block.size or 0)
@@ -126,7 +128,9 @@ def hang_of_reports(reports: Iterable[Report]) -> Hang | None:
     if not uneven:
         return None
     block = max(uneven, key=lambda block: (block.what != "", block.size or 0))
-    return _of_sides(block, newest, any(_same(block, other) for report in earlier[-1:] for other in report.blocks))
+    return _hang_of_differing(
+        block, newest, any(_same(block, other) for report in earlier[-1:] for other in report.blocks)
+    )
 
 
 def _same(block: Block, other: Block) -> bool:
@@ -134,7 +138,7 @@ def _same(block: Block, other: Block) -> bool:
     return (block.communicator, block.what, block.sides) == (other.communicator, other.what, other.sides)
 
 
-def _of_gone(block: Block, report: Report) -> Hang:
+def _hang_of_unresponsive(block: Block, report: Report) -> Hang:
     """Returns the hang of the processes that do not respond. They are dead if the report says so."""
     dead = {(one.pid, one.node) for other in report.blocks if other.kind == "DEAD" for one in other.processes}
     named = tuple(block.processes)
@@ -142,7 +146,7 @@ def _of_gone(block: Block, report: Report) -> Hang:
     return _hang("dead" if is_dead else "silent", named, block, report)
 
 
-def _of_sides(block: Block, report: Report, still: bool) -> Hang:
+def _hang_of_differing(block: Block, report: Report, still: bool) -> Hang:
     """Returns the hang of the few ranks that launched fewer or more operations than the others, or that have another
     status."""
     if not block.what:

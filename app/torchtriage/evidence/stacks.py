@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from torchtriage.domain.evidence import Hang, RankStack, StackLine
 from torchtriage.domain.line import Line, Position
-from torchtriage.evidence.collective_vocabulary import CollectiveWords
+from torchtriage.evidence.collective_vocabulary import CollectiveVocabulary
 from torchtriage.evidence.flight_recorder import is_library
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.whole_files import NotRead
@@ -80,10 +80,10 @@ def read_stacks(data: bytes, file: str | None, position: int, rank: int | None) 
             found.append(replace(stack, line=line, process=None if ranks else int(head[1])))
     if not found:
         raise NotRead("no stack in it")
-    return found if ranks else _of_one_command(found, {int(one[1]): one[2] for one in processes})
+    return found if ranks else _largest_command_group(found, {int(one[1]): one[2] for one in processes})
 
 
-def _of_one_command(stacks: list[RankStack], commands: Mapping[int, str]) -> list[RankStack]:
+def _largest_command_group(stacks: list[RankStack], commands: Mapping[int, str]) -> list[RankStack]:
     """Returns the stacks of the command that most processes run. Ranks run the same command, but other processes may
     have been dumped too."""
     most = Counter(commands[stack.process or 0] for stack in stacks).most_common(1)[0][0]
@@ -166,14 +166,16 @@ def _json_frame(frame: dict[str, Any]) -> StackLine:
     )
 
 
-def elsewhere(stacks: Mapping[int, RankStack], dumped: Hang | None, words: CollectiveWords) -> Hang | None:
+def hang_of_stacks(stacks: Mapping[int, RankStack], dumped: Hang | None, words: CollectiveVocabulary) -> Hang | None:
     """Returns the hang in which most ranks wait in a collective and few do not, or None if the stacks do not show one.
     `dumped` is the hang in the dumps; its collective is the one that the ranks wait in."""
-    waiting = [rank for rank, stack in stacks.items() if any(words.stands_in(_name(frame)) for frame in stack.frames)]
+    waiting = [
+        rank for rank, stack in stacks.items() if any(words.waits_in_collective(_name(frame)) for frame in stack.frames)
+    ]
     few = sorted(stacks.keys() - set(waiting))
     one_of_two = len(stacks) == _MIN_COUNT and dumped is None
     if len(stacks) < _MIN_COUNT or not few or len(few) >= len(waiting) + one_of_two:
-        waiting, few = _at_one_place(stacks, waiting, words)
+        waiting, few = _waiting_at_same_place(stacks, waiting, words)
         if not few:
             return None
     call, group = (dumped.call, dumped.group) if dumped else (None, "")
@@ -189,10 +191,10 @@ def elsewhere(stacks: Mapping[int, RankStack], dumped: Hang | None, words: Colle
     )
 
 
-def process_elsewhere(stacks: Iterable[RankStack], words: CollectiveWords) -> Hang | None:
+def hang_of_unranked_stacks(stacks: Iterable[RankStack], words: CollectiveVocabulary) -> Hang | None:
     """Does the same for processes without known ranks."""
-    ranks = [stack for stack in stacks if not any(words.is_of_a_helper(_name(frame)) for frame in stack.frames)]
-    found = elsewhere({stack.process: stack for stack in ranks if stack.process is not None}, None, words)
+    ranks = [stack for stack in stacks if not any(words.is_helper_process(_name(frame)) for frame in stack.frames)]
+    found = hang_of_stacks({stack.process: stack for stack in ranks if stack.process is not None}, None, words)
     if found is None or len(ranks) <= _MIN_COUNT:
         return None
     who = f"Process{'es' if len(found.suspects) > 1 else ''} {', '.join(map(str, found.suspects))}"
@@ -200,15 +202,15 @@ def process_elsewhere(stacks: Iterable[RankStack], words: CollectiveWords) -> Ha
     return replace(found, suspects=(), waiting=(), report=report)
 
 
-def _at_one_place(
-    stacks: Mapping[int, RankStack], in_collectives: list[int], words: CollectiveWords
+def _waiting_at_same_place(
+    stacks: Mapping[int, RankStack], in_collectives: list[int], words: CollectiveVocabulary
 ) -> tuple[list[int], list[int]]:
     """Returns the ranks that are all at one place where they may wait for others, such as the backward pass, and the
     ranks that wait nowhere if these are fewer. Two ranks are not enough to decide which one is at fault. A rank that
     waits in a collective may wait for one that seems to be at the usual place."""
     places: dict[tuple[StackLine, ...], list[int]] = {}
     for rank, stack in stacks.items():
-        if rank in in_collectives or any(words.may_wait_in(_name(frame)) for frame in stack.frames):
+        if rank in in_collectives or any(words.may_wait_for_ranks(_name(frame)) for frame in stack.frames):
             places.setdefault(stack.frames, []).append(rank)
     most = max(places.values(), key=len, default=[])
     few = sorted(stacks.keys() - {rank for ranks in places.values() for rank in ranks})

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from torchtriage.domain.evidence import Call, GroupView, Hang, RankDump
 from torchtriage.domain.line import Line
 from torchtriage.evidence.call_order import departures
-from torchtriage.evidence.collective_vocabulary import CollectiveWords
+from torchtriage.evidence.collective_vocabulary import CollectiveVocabulary
 from torchtriage.evidence.rank_states import Standing, states_of
 from torchtriage.evidence.wait_graph import sinks
 from torchtriage.lazy_regex import lazy_regex
@@ -81,7 +81,7 @@ class _Group:
 
 def hang_of(
     dumps: Mapping[int, RankDump],
-    words: CollectiveWords,
+    words: CollectiveVocabulary,
     world_size: int | None = None,
     doing: Mapping[int, str] | None = None,
 ) -> Hang | None:
@@ -98,7 +98,7 @@ def hang_of(
 class _Waits:
     """All pending calls: which ranks are in which collective, and which ranks are missing there."""
 
-    def __init__(self, dumps: Mapping[int, RankDump], words: CollectiveWords, world_size: int | None) -> None:
+    def __init__(self, dumps: Mapping[int, RankDump], words: CollectiveVocabulary, world_size: int | None) -> None:
         self.dumps, self.words = dumps, words
         every = range(max((*(rank + 1 for rank in dumps), world_size or 0)))
         self.groups = _groups(dumps, every)
@@ -109,35 +109,37 @@ class _Waits:
             for key, view in dump.groups.items():
                 for number in {view.pending[0].sequence, view.pending[-1].sequence} if view.pending else ():
                     self.inside.setdefault((key, number), []).append(rank)
-        self.began = {place: self._began(place) for place in self.inside}
+        self.began = {place: self._join_time(place) for place in self.inside}
         self.missing = {place: self._missing(place) for place in self.inside}
         self.transfers = {rank: peers for rank, dump in dumps.items() if (peers := set(self._unanswered(rank, dump)))}
         self.left = self._left()
-        self.torn = self._torn()
+        self.torn = self._mismatched_groups()
         self.departed = departures(dumps, self._form)
 
     def explained(self) -> Hang:
         """Returns the ranks at fault, as far as the dumps show. The most reliable signs come first."""
         if self.departed:
-            return self._hang_of(self._of_departed())
-        forced = self._of_other_call() | self._unfinished()
-        blamed = self._blamed(forced, True) or self._blamed(forced, False) or self._not_begun()
+            return self._hang_of(self._departed_ranks())
+        forced = self._ranks_with_other_call() | self._unfinished()
+        blamed = self._blamed(forced, True) or self._blamed(forced, False) or self._not_started()
         if blamed:
             return self._hang_of(blamed)
-        absent = {} if self.torn else self._absent()  # if ranks disagree, Gloo aborts other ranks than those at fault
+        absent = (
+            {} if self.torn else self._ranks_without_dump()
+        )  # if ranks disagree, Gloo aborts other ranks than those at fault
         if absent:
             kind = "absent" if len(absent) <= len(self.dumps) else "few-dumps"
-            place = min(absent.values(), key=self._weight)
+            place = min(absent.values(), key=self._by_size)
             return self._hang(kind, sorted(absent) if kind == "absent" else (), place)
         crossed = any(sum(isinstance(node, int) for node in sink) > 1 for sink in self._sinks({}, True))
         # If a rank waits in a group whose other members are in no dump, not all ranks are in the same call.
         unsure = any(self.groups[key].unsure for key, _ in self.inside)
-        crossed = crossed or (unsure and self._misses_one())
+        crossed = crossed or (unsure and self._misses_rank())
         return self._hang(
-            "crossed" if crossed or self.torn else "together", (), min(self.inside, key=self._weight, default=None)
+            "crossed" if crossed or self.torn else "together", (), min(self.inside, key=self._by_size, default=None)
         )
 
-    def _misses_one(self) -> bool:
+    def _misses_rank(self) -> bool:
         """Returns whether a rank with a dump did not join a call of the group of all ranks."""
         return any(self.missing[place] for place in self.inside if not self.groups[place[0]].unsure)
 
@@ -157,12 +159,12 @@ class _Waits:
         """Returns the ranks without a dump for which the ranks at this place may have waited. No rank that does the
         same in this group, or in similar groups, got further."""
         group = self.groups[place[0]]
-        alike = (view for one in (group, *self._alike(group)) for view in one.views.values())
+        alike = (view for one in (group, *self._same_name_groups(group)) for view in one.views.values())
         if place in self.left and any(view.enqueued > place[1] for view in alike):
             return []
         if not group.unsure:
             return [rank for rank in group.members if rank not in self.dumps]
-        others = {rank for one in self._alike(group) if not one.unsure for rank in one.members}
+        others = {rank for one in self._same_name_groups(group) if not one.unsure for rank in one.members}
         return [rank for rank in self.lost if rank not in others]
 
     def waits(self, rank: int) -> bool:
@@ -173,7 +175,8 @@ class _Waits:
         """Returns for each rank its first pending call, or else its last call; the name of the group; and the ranks
         that it waits for: those that did not join, or else the suspects of that group."""
         missing = {
-            place: tuple(self.missing[place] or self._held(place) or self._lost_at(place)) for place in self.inside
+            place: tuple(self.missing[place] or self._blocked_earlier(place) or self._lost_at(place))
+            for place in self.inside
         }
         found: dict[int, Standing] = {}
         blamed: dict[str, tuple[int, ...]] = {}
@@ -197,7 +200,7 @@ class _Waits:
         members = frozenset(group.members)
         return tuple(suspect for suspect in hang.suspects if suspect in members or group.unsure)
 
-    def _of_departed(self) -> dict[int, Blame]:
+    def _departed_ranks(self) -> dict[int, Blame]:
         """Returns the ranks that departed from the program that most ranks run."""
         return {
             rank: Blame("other-call", (left.theirs.group, left.theirs.sequence), left.own, left.theirs)
@@ -208,16 +211,16 @@ class _Waits:
         """Returns the ranks that did not complete a collective which others completed. All ranks had joined it, so
         these ranks are at fault."""
         found: dict[int, Blame] = {}
-        for place in sorted(self.inside, key=self._in_time):
+        for place in sorted(self.inside, key=self._by_join_time):
             group = self.groups[place[0]]
             inside, ended = group.calls(place[1]), group.ended(place[1])
-            needs_all = all(self.words.needs_all(call.operation) for call in inside.values())
-            if needs_all and 0 < len(inside) <= len(ended):
+            needs_all_ranks = all(self.words.needs_all_ranks(call.operation) for call in inside.values())
+            if needs_all_ranks and 0 < len(inside) <= len(ended):
                 for rank in inside:
                     found.setdefault(rank, Blame("unfinished", place))
         return found
 
-    def _torn(self) -> dict[str, tuple[Place, dict[str, list[int]]]]:
+    def _mismatched_groups(self) -> dict[str, tuple[Place, dict[str, list[int]]]]:
         """Returns, for each group in which ranks made different calls with the same number, the first such number and
         the ranks by call, the most frequent call first."""
         found: dict[str, tuple[Place, dict[str, list[int]]]] = {}
@@ -230,17 +233,17 @@ class _Waits:
                 found[place[0]] = place, dict(sorted(sides.items(), key=lambda side: -len(side[1])))
         return found
 
-    def _of_other_call(self) -> dict[int, Blame]:
+    def _ranks_with_other_call(self) -> dict[int, Blame]:
         """Returns the few ranks that made another call than most ranks."""
         found: dict[int, Blame] = {}
         for place, sides in self.torn.values():
             usual = self._usual(place, sides)
             if usual is not None:
                 few = [rank for form, ranks in sides.items() if form != usual for rank in ranks]
-                found |= {rank: Blame("other-call", place, self._left_or_in(place, rank)) for rank in few}
+                found |= {rank: Blame("other-call", place, self._position_of(place, rank)) for rank in few}
         return found
 
-    def _left_or_in(self, place: Place, rank: int) -> Call | None:
+    def _position_of(self, place: Place, rank: int) -> Call | None:
         group = self.groups[place[0]]
         return (group.given_up(place[1]) | group.calls(place[1])).get(rank)
 
@@ -252,7 +255,7 @@ class _Waits:
             return most
         seen = {
             self._form(call)
-            for group in self._alike(self.groups[place[0]])
+            for group in self._same_name_groups(self.groups[place[0]])
             for view in group.views.values()
             for call in (*view.pending, *view.ended)
             if call.sequence == place[1]
@@ -264,7 +267,7 @@ class _Waits:
         """Returns the ranks at which all waiting ends."""
         found = dict(forced)
         torn = {rank for _, sides in self.torn.values() for ranks in sides.values() for rank in ranks}
-        accused: dict[int, Place | None] = {rank: at for rank, at in self._accused().items() if rank not in torn}
+        accused: dict[int, Place | None] = {rank: at for rank, at in self._missing_ranks().items() if rank not in torn}
         if with_transfers and not self.inside:
             accused.update({peer: None for peers in self.transfers.values() for peer in peers if peer in self.dumps})
         for sink in self._sinks(forced, with_transfers):
@@ -272,15 +275,15 @@ class _Waits:
             if len(ranks) == 1 and ranks[0] in accused and ranks[0] not in found:
                 found[ranks[0]] = Blame("missing", accused[ranks[0]] or self._any_place())
             elif len(ranks) > 1:
-                found |= self._out_of_step(sink)
+                found |= self._desynchronized(sink)
         return found
 
-    def _out_of_step(self, sink: Iterable[Node]) -> dict[int, Blame]:
+    def _desynchronized(self, sink: Iterable[Node]) -> dict[int, Blame]:
         """Returns, of ranks that wait for each other, those that skipped a call or made one too many. Similar groups of
         other ranks show it: all completed the skipped call, or none joined the additional one."""
         found: dict[int, Blame] = {}
         for place in (node for node in sink if not isinstance(node, int)):
-            alike = self._alike(self.groups[place[0]])
+            alike = self._same_name_groups(self.groups[place[0]])
             views = [view for group in alike for view in group.views.values()]
             if views and all(view.completed >= place[1] for view in views):
                 found |= {rank: Blame("missing", place) for rank in self.missing[place]}
@@ -288,14 +291,14 @@ class _Waits:
                 found |= {rank: Blame("early", place) for rank in self.inside[place]}
         return found
 
-    def _alike(self, group: _Group) -> list[_Group]:
+    def _same_name_groups(self, group: _Group) -> list[_Group]:
         """Returns the other groups of the same name, which do the same with other ranks."""
         return [other for other in self.groups.values() if other is not group and other.name == group.name]
 
-    def _accused(self) -> dict[int, Place]:
+    def _missing_ranks(self) -> dict[int, Place]:
         """Returns the ranks that did not join, each with the first place where it is missing."""
         found: dict[int, Place] = {}
-        for place in sorted(self.inside, key=self._in_time):
+        for place in sorted(self.inside, key=self._by_join_time):
             for rank in self.missing[place]:
                 found.setdefault(rank, place)
         return found
@@ -308,7 +311,7 @@ class _Waits:
                 for rank in ranks:
                     edges[rank].add(place)
         for place, ranks in self.inside.items():
-            edges[place] = set(self.missing[place] or self._held(place) or self._lost_at(place))
+            edges[place] = set(self.missing[place] or self._blocked_earlier(place) or self._lost_at(place))
             for rank in ranks:
                 if rank not in forced:
                     edges[rank].add(place)
@@ -317,7 +320,7 @@ class _Waits:
                 edges[rank] |= {peer for peer in peers if peer in self.dumps}
         return sinks(edges)
 
-    def _held(self, place: Place) -> set[int]:
+    def _blocked_earlier(self, place: Place) -> set[int]:
         """Returns the ranks that joined, but must first complete an earlier collective of another group."""
         return {
             rank
@@ -352,22 +355,22 @@ class _Waits:
             return None
         return transfer[1], members[int(transfer[3])]
 
-    def _not_begun(self) -> dict[int, Blame]:
+    def _not_started(self) -> dict[int, Blame]:
         """Returns the few ranks whose GPU did not start a collective that all ranks joined and the GPUs of the others
         started."""
-        for place in sorted(self.inside, key=self._weight):
+        for place in sorted(self.inside, key=self._by_size):
             calls = self.groups[place[0]].calls(place[1])
             late = [rank for rank, call in calls.items() if call.state == "scheduled"]
             begun = sum(call.state == "started" for call in calls.values())
-            if not self.missing[place] and not self._held(place) and 0 < len(late) < begun:
+            if not self.missing[place] and not self._blocked_earlier(place) and 0 < len(late) < begun:
                 return {rank: Blame("not-begun", place) for rank in late}
         return {}
 
-    def _absent(self) -> dict[int, Place | None]:
+    def _ranks_without_dump(self) -> dict[int, Place | None]:
         """Returns the ranks without a dump at which all waiting ends."""
         lost = {node for sink in self._sinks({}, True) if len(sink) == 1 for node in sink if node in self.lost}
         found: dict[int, Place | None] = {}
-        for place in sorted(self.inside, key=self._weight):
+        for place in sorted(self.inside, key=self._by_size):
             if not self.missing[place]:
                 found.update({rank: place for rank in self._lost_at(place) if rank in lost and rank not in found})
         found.update({rank: None for rank in lost if isinstance(rank, int) and rank not in found})
@@ -376,23 +379,23 @@ class _Waits:
 
     def _form(self, call: Call) -> str:
         """Returns the part of a call that must be equal on all ranks."""
-        even = self.words.is_even(call.operation)
+        even = self.words.needs_equal_sizes(call.operation)
         return f"{call.operation} {call.sizes} {call.dtypes}" if even else call.operation
 
-    def _began(self, place: Place) -> int:
+    def _join_time(self, place: Place) -> int:
         """Returns the time, in ns, at which the first rank joined at the place."""
         return min((call.created_ns for call in self.groups[place[0]].calls(place[1]).values()), default=0)
 
-    def _in_time(self, place: Place) -> tuple[int, int, str]:
+    def _by_join_time(self, place: Place) -> tuple[int, int, str]:
         """Sort key for places: the place that a rank joined first comes first."""
         return (self.began[place], place[1], place[0])
 
-    def _weight(self, place: Place | None) -> tuple[int, int, str]:
+    def _by_size(self, place: Place | None) -> tuple[int, int, str]:
         """Sort key for places: the place with the most ranks comes first."""
         return (-len(self.inside[place]), place[1], place[0]) if place else (0, 0, "")
 
     def _any_place(self) -> Place:
-        return min(self.inside, key=self._weight, default=("", 0))
+        return min(self.inside, key=self._by_size, default=("", 0))
 
     def _hang_of(self, blamed: Mapping[int, Blame]) -> Hang:
         """Returns the hang for the sign that most of the ranks at fault show."""

@@ -88,7 +88,7 @@ class _Saving:
         self.step = message.step if self.step is None else self.step
 
 
-def written(
+def completed_checkpoints(
     messages: Sequence[tuple[Line, Message]],
     progress: Sequence[Position],
     failed_at: Position | None,
@@ -106,24 +106,24 @@ def written(
             break
         last = savings[-1] if savings else None
         if last is not None and message.kind != FAILED:
-            last.written |= _went_on(progress, last.line.position, line.position)
+            last.written |= _progressed_between(progress, last.line.position, line.position)
         if message.kind == FAILED:
             savings = [saving for saving in savings if saving.written]
-        elif (known := _spoken_of(savings, line, message)) is not None:
+        elif (known := _find_saving(savings, line, message)) is not None:
             known.add(line, message)
         else:
             if last is not None and last.line.stream == line.stream:
                 last.written = True
             savings.append(_Saving(line, message.path, message.step, message.kind == WRITTEN, {line.stream}))
     if savings and not failed_saving:
-        savings[-1].written |= _went_on(progress, savings[-1].line.position, failed_at)
+        savings[-1].written |= _progressed_between(progress, savings[-1].line.position, failed_at)
     done = (saving for saving in savings if saving.written)
     return tuple(
         Checkpoint(saving.path, saving.step, saving.line.time, saving.line.number, saving.line.file) for saving in done
     )[-MAX_CHECKPOINTS:]
 
 
-def _spoken_of(savings: Sequence[_Saving], line: Line, message: Message) -> _Saving | None:
+def _find_saving(savings: Sequence[_Saving], line: Line, message: Message) -> _Saving | None:
     """Returns the known checkpoint that a message is about, or None if it is a new one. It is the newest, or the one
     before it for a rank that is slower than the others. A rank that reported a newer checkpoint and now an older step
     has started a new one."""
@@ -135,7 +135,7 @@ def _spoken_of(savings: Sequence[_Saving], line: Line, message: Message) -> _Sav
     return None
 
 
-def _went_on(progress: Sequence[Position], start: Position, end: Position | None) -> bool:
+def _progressed_between(progress: Sequence[Position], start: Position, end: Position | None) -> bool:
     """Returns whether there is progress after `start` and before `end`."""
     after = bisect_right(progress, start)
     return after < (len(progress) if end is None else bisect_left(progress, end))

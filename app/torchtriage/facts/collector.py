@@ -65,7 +65,7 @@ class Environment:
     logging_errors: list[Position] = field(default_factory=list)
     foreign: int = 0
     on_gpus: int = 0  # number of foreign lines from programs that use GPUs
-    of_field: int = 0
+    training_lines: int = 0
     of_devices: int = 0  # number of training lines that only mention devices
     around: int = 0  # number of lines that only a batch system prints
     kinds: int = 0  # kinds of words about training, as a bit mask
@@ -106,17 +106,17 @@ class Environment:
     def of_another_program(self) -> bool:
         """Whether more lines have the form of another program's output than mention training, and few mention
         training."""
-        return self.of_field - (self.of_devices if self.on_gpus else 0) < min(self.foreign, ENOUGH_OF_FIELD)
+        return self.training_lines - (self.of_devices if self.on_gpus else 0) < min(self.foreign, ENOUGH_OF_FIELD)
 
     @property
     def settled(self) -> frozenset[int]:
         """The indexes of the regexes whose further matches would add nothing."""
-        enough = self.of_field - self.of_devices >= ENOUGH_OF_FIELD
-        known = self.regexes.of_field if enough and self.surely_of_field else frozenset()
+        enough = self.training_lines - self.of_devices >= ENOUGH_OF_FIELD
+        known = self.regexes.training_regexes if enough and self.surely_training else frozenset()
         return known | {self.regexes.path} if "python" in self.versions else known
 
     @property
-    def surely_of_field(self) -> bool:
+    def surely_training(self) -> bool:
         """Whether a line contains something that only training has, or lines contain two kinds of words about a
         training loop."""
         return self.kinds.bit_count() > 1
@@ -125,7 +125,9 @@ class Environment:
     def torch_range(self) -> str | None:
         """The torch versions that are consistent with the log's message forms, as `>=2.3,<2.5`."""
         by_python = versions.bounds_by_python(self.versions.get("python"))
-        return versions.range_text(versions.narrowed([self._bounds, by_python])) or versions.range_text(self._bounds)
+        return versions.range_text(versions.intersection([self._bounds, by_python])) or versions.range_text(
+            self._bounds
+        )
 
     def phase_at(self, position: Position) -> str | None:
         """Returns the last phase that the same file showed up to the line at `position`."""
@@ -161,7 +163,7 @@ class Environment:
         if form.says_more and self._lasting.get(id(facts)) is not facts:
             self._note(line, facts, claimed)
             self._remember(facts)
-        self.of_field += facts.of_field
+        self.training_lines += facts.is_training_line
         self.of_devices += facts.of_devices
         self.around += facts.around
         self.kinds |= facts.kinds
@@ -179,9 +181,9 @@ class Environment:
             if fact.read is None:
                 self.deferred_lines.add(line)
             elif (value := fact.read(line.text[:MAX_LENGTH])) is not None:
-                self._tell(fact.name, FactValue(line, value))
+                self._add_value(fact.name, FactValue(line, value))
 
-    def _tell(self, name: str, value: FactValue) -> None:
+    def _add_value(self, name: str, value: FactValue) -> None:
         """Adds a value of a line fact. Values from lines that are not kept arrive after those of later lines."""
         known, attempt = self.values.setdefault(name, {}), value.line.attempt
         first, newest = (attempt, value.value, False), (attempt, value.value, True)
@@ -197,13 +199,13 @@ class Environment:
         if last is None or last.line.position < value.line.position:
             known[newest] = value
 
-    def pass_by(self, lines: Sequence[Line], regexes: Sequence[tuple[int, ...]]) -> None:
+    def note_progress(self, lines: Sequence[Line], regexes: Sequence[tuple[int, ...]]) -> None:
         """Adds lines of one file that show at most that the run continues. `regexes` has the regex indexes of each
         line."""
         counting: set[tuple[int, ...]] = set()
         for numbers, often in Counter(regexes).items():
             form = self.regexes.form_of(numbers)
-            self.of_field += often * form.facts.of_field
+            self.training_lines += often * form.facts.is_training_line
             self.of_devices += often * form.facts.of_devices
             self.around += often * form.facts.around
             self.kinds |= form.facts.kinds
@@ -218,7 +220,7 @@ class Environment:
         """Adds progress lines."""
         texts = "\n".join([line.text for line in lines])
         if progress.BAR in texts:
-            lines = [line for line in lines if not self._drawn_again(line)]
+            lines = [line for line in lines if not self._is_redrawn(line)]
         if not lines:
             return
         self._advance([line.position for line in lines])
@@ -227,7 +229,7 @@ class Environment:
         self.spread.add(lines)
         self.host_steps.add(lines)
         for line in lines:
-            if self._phases.go_on(line):
+            if self._phases.enter_training(line):
                 break
         ranks = [line.rank for line in lines]
         if "rank" in texts.lower():
@@ -237,7 +239,7 @@ class Environment:
         if ranks.count(None) < len(ranks):
             self._progressed_of |= {rank: line for rank, line in zip(ranks, lines, strict=True) if rank is not None}
 
-    def _drawn_again(self, line: Line) -> bool:
+    def _is_redrawn(self, line: Line) -> bool:
         """Returns whether the line is the previous progress bar, printed again at the same step."""
         bar = progress.bar(line.text)
         again = bar is not None and self._bars.get(line.stream) == bar
@@ -381,12 +383,12 @@ class Environment:
     def _narrow(self, bounds: Bounds) -> None:
         if bounds not in self._heard:
             self._heard.add(bounds)
-            self._bounds = versions.narrowed([self._bounds, bounds])
+            self._bounds = versions.intersection([self._bounds, bounds])
 
     def _progressed(self, line: Line, phase: str | None = None) -> None:
         """Adds a progress line. `phase` is the phase that the line itself shows, as in `saving checkpoint at iteration
         100`."""
-        if self._drawn_again(line):
+        if self._is_redrawn(line):
             return
         self._advance([line.position])
         self._steps.add([line])
@@ -395,7 +397,7 @@ class Environment:
             self.spread.add([line])
             self.host_steps.add([line])
         if phase is None:
-            self._phases.go_on(line)
+            self._phases.enter_training(line)
 
     def _advance(self, positions: list[Position]) -> None:
         """Adds the positions of progress lines. They are sorted, except for samples."""

@@ -40,7 +40,7 @@ class LauncherRegexes:
         """Returns whether a launch starts with this line."""
         return bool(self._begins.search(text[:_MAX_START_LENGTH]))
 
-    def begins_anew(self, text: str) -> bool:
+    def restarts(self, text: str) -> bool:
         """Returns whether a new launch starts with this line even if the previous one did not visibly end."""
         return bool(self._begins_anew.search(text[:_MAX_START_LENGTH]))
 

@@ -38,7 +38,7 @@ class TextFacts(NamedTuple):
     logging_error: bool = False
     foreign: bool = False
     on_gpus: bool = False  # a line of another program that uses GPUs
-    of_field: bool = False
+    is_training_line: bool = False
     of_devices: bool = False  # mentions training only by words for devices
     around: bool = False  # mentions only the batch system
     kinds: int = 0  # kinds of words about training, as a bit mask
@@ -97,13 +97,13 @@ class LineRegexes:
         of_course = (
             self.well, self.wound_up, self.joined, self.refused, self.serves, self.logging_errors, *self.phases.values(),
         )  # fmt: skip
-        of_field = (self.around, self.training, self.devices, *self.hints)
+        training_regexes = (self.around, self.training, self.devices, *self.hints)
         self.all: tuple[ScanRegex, ...] = (
             *self.launchers.by_name.values(), *launchers.REGEXES, *self.versions.all, *progress.REGEXES, *of_course, *hosts.REGEXES,
-            *self.other_programs, *of_field,
+            *self.other_programs, *training_regexes,
         )  # fmt: skip
         # Most lines of most logs match one of these. After enough matches, they need not be searched any more.
-        self.of_field = frozenset(map(self.all.index, of_field))
+        self.training_regexes = frozenset(map(self.all.index, training_regexes))
         self.path = self.all.index(versions.PATH)
         # After this many lines, further matches of these regexes add nothing.
         self.enough = {
@@ -132,7 +132,7 @@ class LineRegexes:
         """Returns the common properties of lines that match these regexes."""
         matched = frozenset(self.all[number] for number in numbers)
         by_words = self.training in matched or not matched.isdisjoint(self.hints)
-        of_field = by_words or self.devices in matched
+        is_training_line = by_words or self.devices in matched
         certain = not matched.isdisjoint((self.training, self.devices, self.around))
         facts = TextFacts(
             launcher=self.launchers.outermost(matched),
@@ -144,15 +144,15 @@ class LineRegexes:
             refused=self.refused in matched,
             serves=self.serves in matched,
             logging_error=self.logging_errors in matched,
-            of_field=of_field,
-            of_devices=of_field and not by_words,
-            around=self.around in matched and not of_field,
+            is_training_line=is_training_line,
+            of_devices=is_training_line and not by_words,
+            around=self.around in matched and not is_training_line,
             kinds=sum(1 << kind for kind, hint in enumerate(self.hints) if hint in matched)
             | (self._certain if certain else 0),
         )
         is_read = not matched.isdisjoint(self._read)
         says_more = is_read or facts != TextFacts(
-            of_field=facts.of_field, of_devices=facts.of_devices, around=facts.around, kinds=facts.kinds
+            is_training_line=facts.is_training_line, of_devices=facts.of_devices, around=facts.around, kinds=facts.kinds
         )
         counts, surely = progress.counts(matched)
         return Form(matched, facts, is_read, says_more, counts, surely, not says_more and counts is surely)
@@ -165,7 +165,7 @@ class LineRegexes:
         foreign = any(regex in matched and regex.compiled.search(text) for regex in self.other_programs)
         if foreign and matched.isdisjoint((self.training, self.devices)):
             # the words about training mean something else in this line
-            facts = facts._replace(of_field=False, around=False, kinds=0)
+            facts = facts._replace(is_training_line=False, around=False, kinds=0)
         return facts._replace(
             world_size=launchers.world_size(text, matched),
             exit_code=launchers.exit_code(text, matched),

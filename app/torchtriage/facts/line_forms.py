@@ -59,7 +59,7 @@ class LineForms:
         """Patterns for the lines that are kept while a log is read."""
         return tuple(dict.fromkeys(pattern.pointer for pattern in self._patterns if pattern.tells_of != MOMENT))
 
-    def tells_of(self, form: int) -> str:
+    def subject_of(self, form: int) -> str:
         """Returns what a form is about: the run, the moment of failure or the process that failed."""
         return self._patterns[form].tells_of
 

@@ -16,19 +16,19 @@ _WORDS = lazy_regex(r"[^\W\d_]{3}")
 _MIN_COUNT = 2  # lines that only a person writes
 
 
-def is_of_training(environment: Environment, paste: Sequence[Line] | None, claimed: Collection[Position]) -> bool:
+def is_training_log(environment: Environment, paste: Sequence[Line] | None, claimed: Collection[Position]) -> bool:
     """Returns whether the log is from a training run, or is a pasted text that probably is: it is too short to say so,
     a person asks for help in it, or it is about a pod or container that requests accelerators. `paste` has the lines of
     a short text. `claimed` has the positions of lines in tracebacks and reports."""
-    if _speaks_of_training(environment, paste, claimed):
+    if _mentions_training(environment, paste, claimed):
         return True
     accelerators = environment.regexes.accelerator_jobs.compiled
     return any(accelerators.search(line.text) for line in paste or ())
 
 
-def _speaks_of_training(environment: Environment, paste: Sequence[Line] | None, claimed: Collection[Position]) -> bool:
-    sure = environment.surely_of_field
-    if environment.foreign or (sure and environment.of_field + environment.around >= _PLAIN):
+def _mentions_training(environment: Environment, paste: Sequence[Line] | None, claimed: Collection[Position]) -> bool:
+    sure = environment.surely_training
+    if environment.foreign or (sure and environment.training_lines + environment.around >= _PLAIN):
         return sure and not environment.of_another_program
     if paste is None:
         return False
@@ -36,7 +36,7 @@ def _speaks_of_training(environment: Environment, paste: Sequence[Line] | None, 
     return len(texts) <= (_HINTED if sure else _UNTOLD) or _asks_for_help(texts, sure, environment.regexes)
 
 
-def is_by_a_person(paste: Sequence[Line], regexes: LineRegexes) -> bool:
+def is_written_by_person(paste: Sequence[Line], regexes: LineRegexes) -> bool:
     """Returns whether a pasted text contains words of a person next to the output of programs."""
     return any(regexes.people_asking.compiled.search(line.text) for line in paste)
 

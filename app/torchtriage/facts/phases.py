@@ -39,7 +39,7 @@ class Phases:
             self._entered.append((position, phase))
             self._trains = (position, position.file_end) if phase == "train" else (START, START)
 
-    def go_on(self, line: Line) -> bool:
+    def enter_training(self, line: Line) -> bool:
         """Records that the run is training, if a progress line shows it. Returns whether that was already known. Then
         it is also known for the lines below it in this file."""
         position = line.position

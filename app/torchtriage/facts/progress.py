@@ -57,7 +57,7 @@ _FULL_BAR = lazy_regex(r"([^|\r\n]{0,160}?)100%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})
 _OTHER_BAR = lazy_regex(
     r"(?i)load|download|fetch|map|filter|token|generat|extract|sav|valid|eval|test|cast|prepro|cach|shard|captur|compil|sanity|predict|index|scann"
 )
-# Bars that are matched before the first step.
+# Bars that are shown before the first step.
 _PREPARING = ScanRegex(
     r"(?i)(?:load|download|fetch|map|filter|tokeni[sz]|generating \w+ split|extract|prepro|cach|shard|capture|compil|sanity|scann)"
     r"[^|\n]{0,80}\d%(?:\|[^|\n]{0,400}\|| \d+/\d+ \[)"

@@ -96,7 +96,7 @@ class VersionRegexes:
         self._named = ScanRegex(f"{_BEFORE}({'|'.join(item.regex for item in spelled)}){_BEHIND}")
         self._own = _OTHERS | regexes_by_name(vocabulary.patterns(_OWN_FORMS))
         self._images = vocabulary.groups(_IMAGES)
-        self._package = lru_cache(maxsize=256)(self._package_spelled)
+        self._package = lru_cache(maxsize=256)(self._package_of_spelling)
         self.printed_regexes = frozenset((self._named, _IMAGE, PATH, *self._own.values()))
         self.all = (self._named, _IMAGE, PATH, *self._own.values(), *(form for form, _ in _FORMS))
 
@@ -107,7 +107,7 @@ class VersionRegexes:
         return (
             *(self._by_name(text) if self._named in matched else ()),
             *self._in_own_form(text, matched),
-            *self._held(text, matched),
+            *self._image_packages(text, matched),
         )
 
     def _by_name(self, text: str) -> Iterator[tuple[str, str]]:
@@ -125,10 +125,10 @@ class VersionRegexes:
                 version = ".".join(version.split(".")[:2])
             yield name, version.rstrip(".")
 
-    def _package_spelled(self, spelling: str) -> str:
+    def _package_of_spelling(self, spelling: str) -> str:
         return next(name for name, regex in self._spelled if regex.fullmatch(spelling))
 
-    def _held(self, text: str, matched: MatchedRegexes) -> Iterator[tuple[str, str]]:
+    def _image_packages(self, text: str, matched: MatchedRegexes) -> Iterator[tuple[str, str]]:
         """Yields the known packages of the container image that a line names."""
         found = _IMAGE.compiled.search(text) if _IMAGE in matched else None
         for held in self._images.get(found[1], ()) if found else ():
@@ -146,7 +146,7 @@ class VersionRegexes:
                 continue
             version = next(part for part in found.groups() if part)
             if name == "nccl":
-                version = _unscrambled(version.replace(", ", "."))
+                version = _nccl_version(version.replace(", ", "."))
             elif name == "cuda" and "." not in version:
                 version = f"{version[:-1]}.{version[-1]}"
             yield name, version
@@ -158,7 +158,7 @@ def packages(vocabulary: Vocabulary) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*_WITHOUT_WHEELS, *listed)))
 
 
-def _unscrambled(version: str) -> str:
+def _nccl_version(version: str) -> str:
     """Returns the NCCL version 2.10.3 for 21.0.3. torch before 1.13 split the number 21003 of newer NCCL versions in
     the old way."""
     major, minor, patch = (int(part) for part in version.split("."))
@@ -170,7 +170,7 @@ def _unscrambled(version: str) -> str:
 
 def bounds(matched: MatchedRegexes) -> Bounds:
     """Returns the torch versions that are consistent with a line's form. `matched` are the regexes that match it."""
-    return narrowed([limits for form, limits in _FORMS if form in matched])
+    return intersection([limits for form, limits in _FORMS if form in matched])
 
 
 def bounds_by_python(version: str | None) -> Bounds:
@@ -178,7 +178,7 @@ def bounds_by_python(version: str | None) -> Bounds:
     return _PYTHONS.get(".".join(version.split(".")[:2]), (None, None)) if version else (None, None)
 
 
-def narrowed(limits: list[Bounds]) -> Bounds:
+def intersection(limits: list[Bounds]) -> Bounds:
     """Returns the torch versions that are within all `limits`."""
     lows = [low for low, _ in limits if low]
     highs = [high for _, high in limits if high]

@@ -9,16 +9,16 @@ import re2
 
 from torchtriage.domain.entry import Entry, Kind, Sign
 from torchtriage.domain.event import Event, EventSource, Raised, Where
-from torchtriage.evidence.collective_vocabulary import CollectiveWords
+from torchtriage.evidence.collective_vocabulary import CollectiveVocabulary
 from torchtriage.facts.document_regexes import DocumentRegexes
 from torchtriage.facts.ending_regexes import EndingRegexes
 from torchtriage.facts.line_facts import LineRegexes
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.area_detection import AreaMarks, OwnJobs
 from torchtriage.matching.misspelled_exceptions import ExceptionNames
-from torchtriage.matching.near_matches import Near, NearSigns
+from torchtriage.matching.near_matches import Near, NearMatcher
 from torchtriage.matching.patterns import Patterns
-from torchtriage.matching.prefilter import Seen
+from torchtriage.matching.prefilter import LineHints
 from torchtriage.parsing.registry import Kinds
 
 EXACT, TITLE, CATCH_ALL, ECHO, NEAR, WEAK = 0.96, 0.8, 0.72, 0.6, 0.55, 0.42
@@ -78,13 +78,13 @@ class Matcher:
 
     def __init__(self, patterns: Patterns) -> None:
         self._patterns = patterns
-        self._near = NearSigns(patterns)
+        self._near = NearMatcher(patterns)
         self._exception_names = ExceptionNames(patterns)
         vocabulary = patterns.vocabulary
         self.area_marks, self.own_jobs = AreaMarks(vocabulary), OwnJobs(vocabulary)
         self._warning = re2.compile(f"{_WARNING}|{vocabulary.regex('run-goes-on')}")
         self._retry = re2.compile(vocabulary.regex("retry-messages"))
-        self.collective_words = CollectiveWords(vocabulary)
+        self.collective_words = CollectiveVocabulary(vocabulary)
         self._lines: dict[str, bool] = {}
         self._clean_up = lazy_regex(vocabulary.regex("clean-up-functions"))
         self.launchers = patterns.prefilter.regexes.launchers
@@ -114,11 +114,11 @@ class Matcher:
         """The kinds of extractors."""
         return self._patterns.extractors
 
-    def prefilter(self, texts: Iterable[str], settled: frozenset[int]) -> dict[str, Seen]:
+    def prefilter(self, texts: Iterable[str], settled: frozenset[int]) -> dict[str, LineHints]:
         """Returns what each text may match, except the facts in `settled`. Texts that match nothing are left out."""
         return self._patterns.prefilter.hints(texts, settled)
 
-    def apart(self, shown: Sequence[Seen]) -> list[int]:
+    def apart(self, shown: Sequence[LineHints]) -> list[int]:
         """Returns the indexes of the lines that must be read one by one, out of many with these hints."""
         return self._patterns.prefilter.apart(shown)
 
@@ -127,7 +127,7 @@ class Matcher:
         """The signs of facts that are searched in lines."""
         return self._patterns.prefilter.regexes
 
-    def shows_sign(self, text: str, pointed: Iterable[int]) -> bool:
+    def matches_any_sign(self, text: str, pointed: Iterable[int]) -> bool:
         """Returns whether a line matches any of the signs that the prefilter proposes. Results are cached, because
         ranks print the same lines."""
         shows = self._lines.get(text)
@@ -137,14 +137,14 @@ class Matcher:
             shows = self._lines[text] = self._patterns.shows_one(text, pointed)
         return shows
 
-    def only_warns(self, event: Event) -> bool:
+    def is_only_warning(self, event: Event) -> bool:
         """Returns whether the event's line alone, for every entry that matches the event, matches only signs of
         warnings."""
         shown = [self._patterns.all[index] for index in self._patterns.found(event.line.text, _OF_LINES)]
         named = {self._patterns.all[index].entry.id for index, _, _ in self.patterns_of(event).hits}
         return all(pattern.sign.weak for pattern in shown) and named <= {pattern.entry.id for pattern in shown}
 
-    def shows_whole_sign(self, event: Event) -> bool:
+    def matches_complete_sign(self, event: Event) -> bool:
         """Returns whether the event's texts match a complete sign, not only a part of an `all` sign."""
         shown = {index for index, _, _ in self.patterns_of(event).hits}
         return any(shown.issuperset(self._patterns.all[index].group) for index in shown)

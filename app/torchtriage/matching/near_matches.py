@@ -41,7 +41,7 @@ class Near:
     """An entry whose message is similar to one in the log. `similarity` is from 0 to 100. `log` and `expected` are the
     words in which they differ, empty if only line breaks, quotes and escapes do. `broad` is true if only a broad sign
     of the entry matches then. `is_same` is true if it is certainly the entry's message: a sign matches after the text
-    is tidied, or the log was cut inside a word of the message."""
+    is tidied up, or the log was cut inside a word of the message."""
 
     entry: Entry
     similarity: float
@@ -57,7 +57,7 @@ class _Message(NamedTuple):
     words: frozenset[str]
 
 
-class NearSigns:
+class NearMatcher:
     """Compares a message that matches no sign with the messages of all entries. These are read at the first use."""
 
     def __init__(self, patterns: Patterns) -> None:
@@ -68,12 +68,12 @@ class NearSigns:
     def nearest(self, text: str, threshold: float = NEAR_ENOUGH, kind: str = "") -> Near | None:
         """Returns the entry whose message is most similar to `text`, if the similarity is at least `threshold`, else
         None. `kind` is the type of the exception with this message."""
-        plain = tidied(text)
+        plain = undo_formatting(text)
         # A chat breaks lines between words, a terminal at its right edge.
-        for joined in (plain, tidied(text.replace("\n", ""))) if plain != text else ():
+        for joined in (plain, undo_formatting(text.replace("\n", ""))) if plain != text else ():
             if shown := self._shown(f"{kind}: {joined}" if kind else joined):
                 return Near(shown.entry, 100.0, broad=shown.sign.broad, is_same=True)
-        return self._compared(comparable(plain), threshold)
+        return self._compared(comparison_form(plain), threshold)
 
     def _compare(self, query: str, threshold: float) -> Near | None:
         words = frozenset(_WORD.findall(query))
@@ -137,7 +137,7 @@ class NearSigns:
         """Returns the messages that share the most words with the text. Rare words count more."""
         shared: dict[int, float] = defaultdict(float)
         for word in words:
-            weight, holders = self._holders.get(word, (0.0, ()))
+            weight, holders = self._messages_by_word.get(word, (0.0, ()))
             for number in holders:
                 shared[number] += weight
         ranked = (self._messages[number] for number in sorted(shared, key=shared.__getitem__, reverse=True))
@@ -156,11 +156,11 @@ class NearSigns:
         texts: dict[tuple[str, str], None] = {}
         for pattern in self._patterns.all:
             if pattern.sign.text and not (pattern.sign.weak or pattern.group or pattern.entry.catch_all):
-                texts[comparable(pattern.sign.text), pattern.entry.id] = None
+                texts[comparison_form(pattern.sign.text), pattern.entry.id] = None
         for entry in {pattern.entry.id: pattern.entry for pattern in self._patterns.all}.values():
             if not entry.catch_all:
                 for example in entry.match_examples:
-                    texts[comparable(self._own_line(entry, example)), entry.id] = None
+                    texts[comparison_form(self._own_line(entry, example)), entry.id] = None
         return [[name, text] for text, name in texts if len(text) >= MIN_LENGTH]
 
     @cached_property
@@ -169,7 +169,7 @@ class NearSigns:
         return "\n".join(message.text for message in self._messages)
 
     @cached_property
-    def _holders(self) -> dict[str, tuple[float, list[int]]]:
+    def _messages_by_word(self) -> dict[str, tuple[float, list[int]]]:
         """Maps each word to its weight and the indexes of the messages that contain it."""
         holders: dict[str, list[int]] = defaultdict(list)
         for number, message in enumerate(self._messages):
@@ -203,7 +203,7 @@ def _is_cut(query: str, message: str) -> bool:
 def _counterexamples(entry: Entry) -> list[str]:
     """Returns the messages of the entry's near misses."""
     lines = (line for example in entry.no_match_examples for line in example.split("\n"))
-    return [text for text in map(comparable, lines) if len(text) >= MIN_LENGTH]
+    return [text for text in map(comparison_form, lines) if len(text) >= MIN_LENGTH]
 
 
 def _negates(words: frozenset[str], others: frozenset[str]) -> bool:
@@ -211,7 +211,7 @@ def _negates(words: frozenset[str], others: frozenset[str]) -> bool:
     return any(f"un{word}" in others for word in words - others)
 
 
-def tidied(text: str) -> str:
+def undo_formatting(text: str) -> str:
     """Returns a text without the changes that chats and web pages make: line breaks, quote marks, HTML escapes, curly
     quotes."""
     if "&" in text:
@@ -223,7 +223,7 @@ def tidied(text: str) -> str:
     return " ".join(" ".join(lines).split())
 
 
-def comparable(text: str) -> str:
+def comparison_form(text: str) -> str:
     """Returns a message in the form in which messages are compared: masked, on one line, without the exception's
     type."""
     return _TYPE.sub("", " ".join(mask(_ASSERTED.sub("", text[: 2 * MAX_LENGTH])).split()))[:MAX_LENGTH]

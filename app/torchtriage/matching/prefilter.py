@@ -22,7 +22,7 @@ Found = list[tuple[int, int]]  # (pattern, end of the match), in the order of th
 Scan = Callable[[bytes], Found]
 
 
-class Seen(NamedTuple):
+class LineHints(NamedTuple):
     """What may apply to one line. `begins`: the extractors that may start here, as a bit mask in their order. `facts`:
     the indexes of the environment's regexes. `pointed`: the entries' patterns that may match. `sure`: whether the
     regexes surely match. `line_facts`: the line facts that may be read, as a bit mask in their order."""
@@ -34,7 +34,7 @@ class Seen(NamedTuple):
     line_facts: int = 0
 
 
-NOTHING = Seen(0, (), ())
+NOTHING = LineHints(0, (), ())
 _NONE: frozenset[int] = frozenset()
 # lines in the first batch in which regexes that nearly every line matches are searched; later batches double
 _BATCH_SIZE = 16
@@ -56,9 +56,9 @@ class Prefilter:
         # the bits of the patterns that come after the regexes; the same for the next list
         self._begins = [bit for _, bit in words]
         self._tells = [0] * len(words) + [bit for _, bit in pointers]
-        self._seen = lru_cache(maxsize=4096)(self._made_of)
+        self._seen = lru_cache(maxsize=4096)(self._hints_of)
 
-    def hints(self, texts: Iterable[str], settled: frozenset[int] = _NONE) -> dict[str, Seen]:
+    def hints(self, texts: Iterable[str], settled: frozenset[int] = _NONE) -> dict[str, LineHints]:
         """Returns what may apply to each text; texts without hints are left out. `settled` has the indexes of regexes
         that need not be found again. Signs that nearly every line matches are reported only for the first lines."""
         lines = list(dict.fromkeys(texts))
@@ -72,16 +72,16 @@ class Prefilter:
             for at in _first(self._common[number], whole, self.regexes.enough[number]):
                 facts.setdefault(at, set()).add(number)
         seen = {line: hint for line, hint in zip(lines, map(told_alike.get, forms), strict=True) if hint is not None}
-        for at in {*facts, *pointed, *self._unsure(lines, forms, told_alike)}:
+        for at in {*facts, *pointed, *self._uncertain_lines(lines, forms, told_alike)}:
             line, form = lines[at], forms[at]
             hint = self._seen(alike.get(form, _NONE).union(facts.get(at, _NONE)))
             if at in pointed or not hint.sure or len(line) > MAX_LENGTH:
                 shown = self.regexes.matching_numbers(line, hint.facts)
-                hint = Seen(hint.begins, shown, tuple(sorted(pointed.get(at, _NONE))), line_facts=hint.line_facts)
+                hint = LineHints(hint.begins, shown, tuple(sorted(pointed.get(at, _NONE))), line_facts=hint.line_facts)
             seen[line] = hint
         return seen
 
-    def apart(self, shown: Sequence[Seen]) -> list[int]:
+    def apart(self, shown: Sequence[LineHints]) -> list[int]:
         """Returns the indexes of the lines that must be read one by one, out of many with these hints."""
         kinds = dict(zip(map(id, shown), shown, strict=True))
         wanted = {
@@ -91,7 +91,7 @@ class Prefilter:
         }
         return [place for place, at in enumerate(map(id, shown)) if at in wanted] if wanted else []
 
-    def _made_of(self, found: frozenset[int]) -> Seen:
+    def _hints_of(self, found: frozenset[int]) -> LineHints:
         """Returns the hints for a line in which the scans found these regexes and words. Cached, because most lines of
         a log have the same ones."""
         begins = line_facts = 0
@@ -101,9 +101,9 @@ class Prefilter:
             begins |= self._begins[at] if 0 <= at < len(self._begins) else 0
             line_facts |= self._tells[at] if at >= 0 else 0
         regexes = tuple(sorted(number for number in found if number < first))
-        return Seen(begins, regexes, (), self.regexes.sure.issuperset(regexes), line_facts) if found else NOTHING
+        return LineHints(begins, regexes, (), self.regexes.sure.issuperset(regexes), line_facts) if found else NOTHING
 
-    def _unsure(self, lines: list[str], forms: list[bytes], known: dict[bytes, Seen]) -> list[int]:
+    def _uncertain_lines(self, lines: list[str], forms: list[bytes], known: dict[bytes, LineHints]) -> list[int]:
         """Returns the indexes of the lines whose regexes need RE2 to decide, and of lines that are too long to scan."""
         unsure = {form for form, seen in known.items() if not seen.sure}
         if not unsure and max(map(len, lines), default=0) <= MAX_LENGTH:

@@ -51,7 +51,7 @@ def line_form_facts(failure: Failure) -> Iterator[Fact]:
     left = _MAX_FORMS
     for place, pointed in zip(candidates, forms.pointed([one.line.text for one in candidates]), strict=True):
         for form in sorted(pointed):
-            if left and _counts(forms.tells_of(form), place, failure) and not forms.names(form) <= found.keys():
+            if left and _counts(forms.subject_of(form), place, failure) and not forms.names(form) <= found.keys():
                 left -= 1
                 for value in forms.read(form, place.line.text):
                     found.setdefault(value.name, _FoundValue(value, place, form))
@@ -86,11 +86,11 @@ def _without_secrets(texts: Iterable[str], failure: Failure) -> dict[str, str]:
     return dict(zip(whole, shown, strict=True))
 
 
-def _counts(tells_of: str, place: _Candidate, failure: Failure) -> bool:
+def _counts(subject_of: str, place: _Candidate, failure: Failure) -> bool:
     """Returns whether a form's fact in a line applies to this failure."""
-    if tells_of == MOMENT:
+    if subject_of == MOMENT:
         return place.sure <= _FAR
-    if tells_of == PROCESS:
+    if subject_of == PROCESS:
         own = place.rank is not None and place.rank == failure.root.rank and place.attempt == failure.root.attempt
         return place.sure == _OWN or own
     return True

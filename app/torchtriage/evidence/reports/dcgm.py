@@ -83,8 +83,8 @@ def _health(rows: list[_Row]) -> Iterator[ReportLine]:
             device, system = label, ""
         elif row.label and label != "Errors":
             system, state = label, row.value.strip()
-        elif not row.label and system and not _is_well(state):
-            yield ReportLine(row.number, _said("health", f"{kind} {device}", system, state, row.value))
+        elif not row.label and system and not _is_ok(state):
+            yield ReportLine(row.number, _statement("health", f"{kind} {device}", system, state, row.value))
 
 
 def _diagnosis(rows: list[_Row]) -> Iterator[ReportLine]:
@@ -95,9 +95,9 @@ def _diagnosis(rows: list[_Row]) -> Iterator[ReportLine]:
         message = _TEXT.match(row.label)
         if row.label.startswith(_SECTION_MARK):
             test, status = row.label.removeprefix(_SECTION_MARK), ""
-        elif message and (message[1] or not _is_well(status)) and not row.label.lower().startswith("info"):
+        elif message and (message[1] or not _is_ok(status)) and not row.label.lower().startswith("info"):
             device = row.label.partition(":")[2].strip()
-            yield ReportLine(row.number, _said("diag", device, test, "Fail", row.value))
+            yield ReportLine(row.number, _statement("diag", device, test, "Fail", row.value))
         elif not message:
             test, status = row.label or test, row.value.strip()
             if "fail" in status.lower():
@@ -115,13 +115,13 @@ def _of_json(text: str) -> Iterator[ReportLine]:
     for run in [data, *_list(data, "iterations")]:
         hosts = [str(host.get("hostname", ""))[:255] for host in _list(run, "hosts")]
         for diagnosis in [run, *run.values()]:
-            yield from _diagnosed(diagnosis, hosts, where)
+            yield from _failed_tests(diagnosis, hosts, where)
     body = data.get("body")
     for kind, devices in body.items() if isinstance(body, dict) else ():
         yield from _device_errors(str(kind), devices, where)
 
 
-def _diagnosed(diagnosis: Any, hosts: list[str], where: _Numbers) -> Iterator[ReportLine]:
+def _failed_tests(diagnosis: Any, hosts: list[str], where: _Numbers) -> Iterator[ReportLine]:
     """Yields the tests that failed. `hosts` are the hosts of a test over several hosts, in the order of their numbers.
     Problems that belong to no device are in a test's summary, which may repeat the problem of a device."""
     for category in _list(diagnosis, "test_categories"):
@@ -132,14 +132,14 @@ def _diagnosed(diagnosis: Any, hosts: list[str], where: _Numbers) -> Iterator[Re
                 number = result.get("host_id")
                 host = hosts[number] if isinstance(number, int) and 0 <= number < len(hosts) else None
                 for line in _result(name, result, where):
-                    reported.update(_said_of(result))
+                    reported.update(_messages_of(result))
                     yield line._replace(host=host)
             summary = test.get("test_summary")
-            if isinstance(summary, dict) and (left := [said for said in _said_of(summary) if said not in reported]):
+            if isinstance(summary, dict) and (left := [said for said in _messages_of(summary) if said not in reported]):
                 yield from _result(name, {"status": summary.get("status"), "warnings": left}, where)
 
 
-def _said_of(result: dict[str, Any]) -> list[str]:
+def _messages_of(result: dict[str, Any]) -> list[str]:
     """Returns the messages of a result. They are plain text (DCGM 2), or objects whose text has one of several keys (3
     and 4)."""
     messages = result.get("warnings") or result.get("errors") or []
@@ -153,13 +153,13 @@ def _said_of(result: dict[str, Any]) -> list[str]:
 
 def _result(test: str, result: dict[str, Any], where: _Numbers) -> Iterator[ReportLine]:
     status = str(result.get("status") or "")
-    if _is_well(status):
+    if _is_ok(status):
         return
     entity = result.get("entity_id", result.get("gpu_id", result.get("gpu_ids")))
     device = f"{result.get('entity_group', 'GPU')} {entity}" if entity is not None else ""
-    messages = _said_of(result)
+    messages = _messages_of(result)
     for said in messages:
-        yield ReportLine(where.of(said), _said("diag", device, test, status, said))
+        yield ReportLine(where.of(said), _statement("diag", device, test, status, said))
     if not messages and status.lower().startswith("fail"):
         yield ReportLine(where.of(status), ": ".join(part for part in ("dcgmi diag", device, test, status) if part))
 
@@ -169,9 +169,9 @@ def _device_errors(kind: str, devices: Any, where: _Numbers) -> Iterator[ReportL
         for name, errors in _children(tree):
             for system, errors_of in _children(errors) if name == "Errors" else ():
                 state = str(errors_of.get("value", ""))
-                for _, error in _children(errors_of) if not _is_well(state) else ():
+                for _, error in _children(errors_of) if not _is_ok(state) else ():
                     said = str(error.get("value", ""))
-                    yield ReportLine(where.of(said), _said("health", f"{kind} {device}", system, state, said))
+                    yield ReportLine(where.of(said), _statement("health", f"{kind} {device}", system, state, said))
 
 
 def _children(tree: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -186,11 +186,11 @@ def _list(owner: Any, key: str) -> Iterator[dict[str, Any]]:
     yield from (each for each in found if isinstance(each, dict)) if isinstance(found, list) else ()
 
 
-def _is_well(state: str) -> bool:
+def _is_ok(state: str) -> bool:
     return not state or state.lower().startswith(_WELL)
 
 
-def _said(command: str, device: str, test: str, state: str, said: str) -> str:
+def _statement(command: str, device: str, test: str, state: str, said: str) -> str:
     what = ": ".join(part for part in (device.strip(), test, state) if part)
     return f"dcgmi {command}: {what}: {' '.join(said.split())[:_MAX_TEXT]}"
 

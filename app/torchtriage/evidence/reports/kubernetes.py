@@ -10,7 +10,7 @@ from torchtriage.evidence.reports.report_line import ReportLine
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.whole_files import NotRead
 
-_Told = tuple[int, str, str | None]  # (line number, text, time)
+_DatedLine = tuple[int, str, str | None]  # (line number, text, time)
 _MAX_OPENED = 500_000  # lists and objects in JSON
 _MAX_TEXT = 4000  # characters of a message
 _MAX_LINE_ENDS = 3  # a JSON document with at most this many line ends was printed without any
@@ -46,7 +46,7 @@ def _printed(text: str) -> list[str]:
         raise NotRead("incomplete JSON") from error
 
 
-def _dated(lines: list[str]) -> Iterator[_Told]:
+def _dated(lines: list[str]) -> Iterator[_DatedLine]:
     time = None
     for number, line in enumerate(lines, 1):
         if _ANOTHER.match(line):
@@ -56,7 +56,7 @@ def _dated(lines: list[str]) -> Iterator[_Told]:
         yield number, line.strip(), time
 
 
-def _events(lines: list[str], depth: int) -> Iterator[_Told]:
+def _events(lines: list[str], depth: int) -> Iterator[_DatedLine]:
     """Yields `Warning Evicted pod/train-worker-0 The node was low on …` for each event, at the line of its message.
     `depth` is the indent of the keys of events."""
     fields: dict[str, str] = {}
@@ -69,20 +69,20 @@ def _events(lines: list[str], depth: int) -> Iterator[_Told]:
         elif deep == depth and key:
             key = _NEWER.get(key, key)
             if key == "apiVersion" and fields:
-                yield at, _as_in_the_table(fields), _bare(fields.get("lastTimestamp", "")) or None
+                yield at, _table_form(fields), _unquoted(fields.get("lastTimestamp", "")) or None
                 fields = {}
             open_, fields[key] = key, value
             at = number if key == "message" or not at else at
         elif deep > depth and open_ == "involvedObject" and key in ("kind", "name"):
-            fields[f"of {key}"] = _bare(value)
+            fields[f"of {key}"] = _unquoted(value)
     if fields:
-        yield at, _as_in_the_table(fields), _bare(fields.get("lastTimestamp", "")) or None
+        yield at, _table_form(fields), _unquoted(fields.get("lastTimestamp", "")) or None
 
 
-def _as_in_the_table(fields: dict[str, str]) -> str:
+def _table_form(fields: dict[str, str]) -> str:
     subject = f"{fields.get('of kind', '').lower()}/{fields.get('of name', '')}"
     words = (fields.get(key, "") for key in ("type", "reason"))
-    return "   ".join([*map(_bare, words), subject, _bare(fields.get("message", ""))])
+    return "   ".join([*map(_unquoted, words), subject, _unquoted(fields.get("message", ""))])
 
 
 def _key_at(line: str) -> tuple[int, str, str]:
@@ -94,7 +94,7 @@ def _key_at(line: str) -> tuple[int, str, str]:
     return len(found[1]) + len(found[2] or ""), found[3], (found[4] or "").strip().removesuffix(",")
 
 
-def _bare(value: str) -> str:
+def _unquoted(value: str) -> str:
     """Returns a value without quotes and JSON escapes."""
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
         value = value[1:-1]

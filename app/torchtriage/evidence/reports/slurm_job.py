@@ -34,9 +34,9 @@ def lines(text: str) -> Iterator[ReportLine]:
             ReportLine(at, line.strip(), time=ended and ended[1]) for at, line in enumerate(text.split("\n"), 1)
         )
     elif separator := _SEPARATED.match(first):
-        yield from _told((at, line.split(separator[1])) for at, line in enumerate(text.split("\n"), 1))
+        yield from _job_statements((at, line.split(separator[1])) for at, line in enumerate(text.split("\n"), 1))
     else:
-        yield from _told(_columns(text))
+        yield from _job_statements(_columns(text))
 
 
 def _columns(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -49,7 +49,7 @@ def _columns(text: str) -> Iterator[tuple[int, list[str]]]:
             yield number, [line[start:end] for start, end in places]
 
 
-def _told(rows: Iterable[tuple[int, list[str]]]) -> Iterator[ReportLine]:
+def _job_statements(rows: Iterable[tuple[int, list[str]]]) -> Iterator[ReportLine]:
     """Yields the statements about jobs in the rows after the first, which has the column names."""
     names: list[str] = []
     for number, cells in rows:
