@@ -44,10 +44,10 @@ def test_a_missing_log_is_reported_in_one_line(capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("lang", "words"),
     [
-        ("en", ["case empty is selected", "case later would apply too, but empty comes before it", "case other does not apply: the failure "
-                "does not match its sign", "case frames does not apply: in run_ is not found in frames", "case step does not apply: step is not "
-                "known", "case known does not apply: code is known: pump()", "case place does not apply: where is t.py:1, but it "
-                "requires lab", "case rest does not apply: its sentence needs step, which is not known"]),
+        ("en", ["case empty is selected", "case later also applies, but empty comes first", "case other does not apply: the failure "
+                "does not match its sign", "case frames does not apply: in run_ is not found in frames", "case step does not apply: step is "
+                "unknown", "case known does not apply: code is known: pump()", "case place does not apply: where is t.py:1, but it "
+                "requires lab", "case rest does not apply: its sentence needs step, which is unknown"]),
         ("zh", ["情形 empty 生效", "情形 later 也成立", "情形 step 不生效：step 未知"]),
     ],
 )  # fmt: skip

@@ -64,7 +64,7 @@ def test_the_killed_rank_is_told_from_those_the_agent_stopped(engine: Engine) ->
     root = verdict.root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("process.sigsegv", 2)
-    assert any("torchrun names rank 0" in reason for reason in root.reasons)
+    assert any("torchrun reports rank 0" in reason for reason in root.reasons)
     assert not any("-15" in line.text for line in root.evidence)
 
 

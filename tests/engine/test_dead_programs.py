@@ -1,4 +1,4 @@
-"""How a process ended is no failure of a run where the log is another program's."""
+"""How a process ended is no failure of a run where the log is from another program."""
 
 import pytest
 

@@ -33,7 +33,7 @@ def test_torchruns_first_observed_failure_is_overruled(engine: Engine) -> None:
                      traceback(PEER_CLOSED, WAITING, "[rank0]: "), agent(1, 0), report((0, 1), [(2, 1)]))  # fmt: skip
     assert verdict.root_cause is not None
     assert (verdict.root_cause.entry, verdict.root_cause.rank) == ("cuda.oom", 2)
-    assert any("torchrun names rank 0" in reason for reason in verdict.root_cause.reasons)
+    assert any("torchrun reports rank 0" in reason for reason in verdict.root_cause.reasons)
 
 
 @pytest.mark.parametrize(

@@ -219,8 +219,8 @@ def test_no_xid_explains_a_mistake_in_the_program(engine: Engine, tmp_path: Path
 def test_the_reasons_name_both_causes(engine: Engine, tmp_path: Path) -> None:
     root = root_of(triaged(engine, tmp_path, NCCL, report=reports.DMESG.format(time=AT)))
     assert (
-        "report.txt (taken for: kernel log) says so; by the log alone it would be nccl.timeout (line 301), which follows "
-        "from it"
+        "report.txt (recognized as kernel log) shows this cause; the log alone points to nccl.timeout (line 301), "
+        "which is a consequence"
     ) in root.reasons
 
 

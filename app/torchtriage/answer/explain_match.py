@@ -43,7 +43,10 @@ _ESCAPES = lazy_regex(r"\\[A-Za-z]|\(\?[a-zA-Z]+\)|\[[^\]]*\]")
 _SENTENCES: dict[str, tuple[str, str]] = {
     "root": ("it is the root cause", "它就是根因"),
     "explained": ("it matched, but it is a consequence of {other}", "已匹配，但它是 {other} 的后果"),
-    "weaker": ("it matched, but {other} is the stronger or the earlier failure", "已匹配，但 {other} 更有力或更早"),
+    "weaker": (
+        "it matched, but {other} has a higher priority or failed earlier",
+        "已匹配，但 {other} 优先级更高或失败更早",
+    ),
     "beaten": ("it matched, but {other} matches the same line more specifically", "已匹配，但同一行 {other} 更具体"),
     "survived": ("it matched, but the run continued after it", "已匹配，但之后运行仍在继续"),
     "attempt": (
@@ -51,20 +54,20 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "在第 {other} 次尝试中匹配，而根因在另一次尝试",
     ),
     "set_aside": (
-        "it matched, but was set aside: the launcher caused it, or it is in an earlier run of the log",
+        "it matched, but was excluded: the launcher caused it, or it belongs to an earlier run in the log",
         "已匹配但被排除：启动器的清理动作，或日志中更早的运行",
     ),
     "general": (
-        "it matched, but any program can print this message, and nothing shows that this is the log of a training run",
+        "it matched, but any program can print this message, and nothing shows that this is a training log",
         "已匹配，但任何程序都可能打印这条信息，而日志没有表明这是一次训练",
     ),
     "none": ("no sign matched", "没有匹配的特征"),
-    "no_signs": ("the entry has no signs; only a search finds it", "该条目没有日志特征，只能通过搜索找到"),
+    "no_signs": ("the entry has no signs, so it is found only by search", "该条目没有日志特征，只能通过搜索找到"),
     "matched": ("matches", "匹配"),
     "part": ("matches in part ({share:.0%})", "部分匹配（{share:.0%}）"),
     "nothing": ("the log has no similar text", "日志中没有类似内容"),
     "place": (
-        "matches, but in a text of kind “{found_in}”, and the sign searches only “{where}”",
+        "matches, but in “{found_in}”, while the sign searches only “{where}”",
         "文本匹配，但出现在“{found_in}”中，而该特征只查“{where}”",
     ),
     "unless": (
@@ -72,7 +75,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "匹配，但同一文本含有 unless 排除的内容：{unless}",
     ),
     "speaks": ("is selected", "生效"),
-    "later": ("would apply too, but {other} comes before it", "也成立，但 {other} 在它之前"),
+    "later": ("also applies, but {other} comes first", "也成立，但 {other} 在它之前"),
     "sign": ("does not apply: the failure does not match its sign", "不生效：故障中没有它的特征"),
     "condition": (
         "does not apply: {detail} is {value}, but it requires {other}",
@@ -80,8 +83,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "text": ("does not apply: {value} is not found in {detail}", "不生效：{detail} 中没有 {value}"),
     "known": ("does not apply: {detail} is known: {value}", "不生效：{detail} 已知：{value}"),
-    "unknown": ("does not apply: {detail} is not known", "不生效：{detail} 未知"),
-    "slot": ("does not apply: its sentence needs {detail}, which is not known", "不生效：句子需要 {detail}，而它未知"),
+    "unknown": ("does not apply: {detail} is unknown", "不生效：{detail} 未知"),
+    "slot": ("does not apply: its sentence needs {detail}, which is unknown", "不生效：句子需要 {detail}，而它未知"),
     "group": ("matches, but another member of its `all:` group is missing", "匹配，但同一 all: 组的其他成员缺失"),
 }
 

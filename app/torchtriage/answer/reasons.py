@@ -21,7 +21,7 @@ from torchtriage.reading.redaction.redact import redact
 
 _SENTENCES: dict[str, tuple[str, str]] = {
     "sign": ("line {line} shows the message of {entry}", "第 {line} 行出现了 {entry} 的报错信息"),
-    "exit": ("line {line} says how the process ended: {text}", "第 {line} 行说明了进程的结束方式：{text}"),
+    "exit": ("line {line} shows how the process ended: {text}", "第 {line} 行说明了进程的结束方式：{text}"),
     "near": (
         "it is similar to the message of {entry} ({similarity} of 100): "
         "the log says “{log}” where the entry has “{expected}”",
@@ -43,24 +43,24 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "ranks": ("the same failure on ranks {ranks}, merged into one", "rank {ranks} 出现同样的失败，已合并为一条"),
     "first": ("it comes before every other failure of the run ({count})", "它先于本次运行的其他失败（{count} 个）"),
     "gave_way": (
-        "{entry} shows as well, but only after a worker had failed on its own",
+        "{entry} also occurred, but only after a worker had failed on its own",
         "日志中也有 {entry}，但在此之前已有 worker 自行失败",
     ),
     "overruled": (
-        "torchrun names rank {named} as first observed failure, but that is a consequence of rank {rank}",
+        "torchrun reports rank {named} as the first observed failure, but it is a consequence of rank {rank}'s failure",
         "torchrun 把 rank {named} 报为首个失败，但它只是 rank {rank} 失败的后果",
     ),
     "torn": ("the ranks called different collectives: {sides}", "各 rank 调用了不同的集合通信：{sides}"),
     "few": (
-        "{noun} {ranks} called something else than the others; look there first",
+        "{noun} {ranks} called a different collective from the others; check them first",
         "rank {ranks} 调用的集合通信与其他 rank 不同；请先查看这些 rank",
     ),
     "behind": (
-        "{noun} {ranks} stopped at collective {sequence}, others at {others}; look there first",
+        "{noun} {ranks} stopped at collective {sequence}, others at {others}; check them first",
         "rank {ranks} 停在第 {sequence} 次集合通信，其他 rank 已到第 {others} 次；请先查看这些 rank",
     ),
     "missing": (
-        "the others waited for {noun} {ranks}, which never came; look there first",
+        "the others waited for {noun} {ranks}, which never arrived; check them first",
         "其他 rank 在等待 rank {ranks}，而它们一直没有到达；请先查看这些 rank",
     ),
     "dumps": (
@@ -73,19 +73,20 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "flight recorder 与此一致：其他 rank 在等待 rank {ranks}",
     ),
     "dumps_differ": (
-        "the flight recorder points at {noun} {ranks} instead: the others waited for them",
+        "the flight recorder points to {noun} {ranks} instead: the others waited for them",
         "flight recorder 指向的却是 rank {ranks}：其他 rank 在等待它们",
     ),
     "reported": (
-        "{file} (taken for: {form}) says so; by the log alone it would be {entry} (line {line}), which follows from it",
+        "{file} (recognized as {form}) shows this cause; "
+        "the log alone points to {entry} (line {line}), which is a consequence",
         "{file}（识别为：{form}）说明了这一点；只看日志会得出 {entry}（第 {line} 行），那是它的后果",
     ),
     "report_agrees": (
-        "{file} (taken for: {form}) agrees: line {line} shows {entry}",
+        "{file} (recognized as {form}) agrees: line {line} shows {entry}",
         "{file}（识别为：{form}）与此一致：第 {line} 行出现 {entry}",
     ),
     "report_differs": (
-        "{file} (taken for: {form}) shows {entry} in line {line}, which does not explain this failure",
+        "{file} (recognized as {form}) shows {entry} in line {line}, which does not explain this failure",
         "{file}（识别为：{form}）第 {line} 行出现 {entry}，但它解释不了这个失败",
     ),
     "clock_ahead": (
@@ -99,10 +100,10 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         "{host} 的时钟比 {reference} 慢 {seconds} 秒（依据 {count} 个共同的 step），失败的先后已按此校正",
     ),
     "survived": (
-        "the run continued after other alarming messages ({count}), so they were excluded",
+        "the run continued after {count} other alarming messages, so they were excluded",
         "另有 {count} 条信息被排除，因为之后训练仍在继续",
     ),
-    "attempts": ("the first of {count} attempts; later ones ended after it", "这是 {count} 次尝试中的第一次失败"),
+    "attempts": ("this is the first failure of {count} attempts", "这是 {count} 次尝试中的第一次失败"),
 }
 
 _MAX_CLOCKS = 3  # hosts whose clock errors are mentioned
@@ -111,8 +112,8 @@ _WHOLE_SECONDS = 10  # seconds: from this length on, tenths are left out
 # How the sentence of a rule begins: for the cause itself, for a finding that is no cause, for the rank.
 _RULE_FORMS = {
     "rule": ("{}", "{}"),
-    "set_aside_by": ("set aside: {}", "已排除：{}"),
-    "rank_by": ("the rank: {}", "rank 的依据：{}"),
+    "set_aside_by": ("excluded: {}", "已排除：{}"),
+    "rank_by": ("rank: {}", "rank 的依据：{}"),
 }
 _RULES: dict[str, Any] = {rule.name: rule for rules in RULE_LISTS if rules.name != "FALLBACKS" for rule in rules.rules}
 _IMPLIED_RULES = frozenset(rule.name for rule in FAILED)  # A verdict with a root cause already says this.

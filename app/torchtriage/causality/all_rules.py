@@ -25,17 +25,17 @@ class RuleList:
 
 RULE_LISTS = (
     RuleList("Further searches if nothing says why the run failed", fallbacks, "FALLBACKS"),
-    RuleList("Failures that a launcher caused itself", cascade, "CLEAN_UP"),
+    RuleList("Failures caused by the launcher's clean-up", cascade, "CLEAN_UP"),
     RuleList("Failures that the run survived", survived, "SURVIVAL"),
-    RuleList("Failures that do not count, although no step shows that the run survived them", survived, "DISCOUNTED"),
+    RuleList("Failures that do not count, although no training step follows them", survived, "DISCOUNTED"),
     RuleList("Failures that were only logged", root_cause, "LOGGED_ONLY"),
     RuleList("Whether the run failed", root_cause, "FAILED"),
     RuleList("How a run without failures ended", ending, "ENDINGS"),
     RuleList("Failures that came before the strongest one", root_cause, "EARLIER_FAILURES"),
     RuleList("Failures that were printed after the strongest one but happened before it", root_cause, "LATE_OUTPUT"),
-    RuleList("What was printed by the rank that the others waited for", root_cause, "BY_MISSING_RANK"),
-    RuleList("Reports next to the log that are not about this failure", tool_reports, "IGNORED_REPORTS"),
-    RuleList("When a report next to the log counts more than the log", tool_reports, "PREFERRED_REPORTS"),
+    RuleList("Errors printed by the rank that the others waited for", root_cause, "BY_MISSING_RANK"),
+    RuleList("Tool reports that are not about this failure", tool_reports, "IGNORED_REPORTS"),
+    RuleList("When a tool report is preferred over the log", tool_reports, "PREFERRED_REPORTS"),
     RuleList("Which rank failed, if ranks timed out waiting", rank_attribution, "TIMEOUT_RANK_RULES"),
     RuleList("Which rank failed, if the failure names none", rank_attribution, "RANKS"),
 )

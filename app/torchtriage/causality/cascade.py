@@ -237,13 +237,13 @@ CLEAN_UP: tuple[Rule[Finding, Ends], ...] = (
     Rule(
         "killed-itself",
         _killed_itself,
-        "the program killed itself after another failure",
+        "the process killed itself after an earlier failure",
         "程序在其他失败后主动杀死了自己",
     ),
     Rule(
         "killed-by-agent",
         _killed_by_agent,
-        "the agent killed the process long after another one had failed",
+        "torchelastic's agent killed this process long after another process failed",
         "另一个进程失败很久之后，agent 才杀死该进程",
     ),
     Rule(
@@ -255,19 +255,19 @@ CLEAN_UP: tuple[Rule[Finding, Ends], ...] = (
     Rule(
         "torn-down",
         _raised_during_teardown,
-        "the job had been cancelled before",
+        "the job was cancelled before this error",
         "任务此前已被取消",
     ),
     Rule(
         "announces-traceback",
         _announces_traceback,
-        "the line only announces the traceback below it",
+        "the line only introduces the traceback below it",
         "该行只是引出下面的 traceback",
     ),
     Rule(
         "script-went-on",
         _script_continued,
-        "the shell reached this line of its script after the run had ended",
+        "the shell ran this line of the script after the run ended",
         "运行结束之后，shell 才执行到脚本的这一行",
     ),
 )

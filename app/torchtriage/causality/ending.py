@@ -317,19 +317,19 @@ ENDINGS: tuple[EndingRule, ...] = (
     EndingRule(
         "exit-status",
         _ended_badly,
-        "an exit status, or the scheduler, says that the job failed",
+        "an exit status or the scheduler reports that the job failed",
         "退出码或调度器表明任务失败",
     ),
     EndingRule(
         "nobody-waits",
         _no_waiting_rank,
-        "the dumps, stacks and reports show no rank behind the others",
+        "the dumps, stacks and reports show no rank that lags behind",
         "dump、栈和报告中没有落后的 rank",
     ),
     EndingRule(
         "reports-alone",
         _only_reports,
-        "there are only reports of tools, and they contain no known fault",
+        "there are only tool reports, and they contain no known fault",
         "只有工具的报告，其中没有已知的故障",
     ),
     EndingRule("empty", _empty, "the log is empty", "日志为空"),
@@ -338,15 +338,18 @@ ENDINGS: tuple[EndingRule, ...] = (
         "last-words", _last_words, "the last lines point to a problem", "最后的输出提示有问题"
     ),
     EndingRule("goes-on", _continues, "steps continue to the last line", "训练步持续到最后一行", good=True),
-    EndingRule("good-end", _closed, "the run says that it ended well", "日志表明运行正常结束", good=True),
-    EndingRule("serves", _serves, "a server is up and keeps running", "服务已启动并持续运行", good=True),
-    EndingRule("another-program", _another_program, "the log is another program's", "该日志属于其他程序"),
-    EndingRule("stopped", _stopped, "lines follow the last step, and none shows an end", "最后一步之后没有结束标志"),
-    EndingRule("stands-still", _shows_single_step, "only one step shows", "只出现了一个训练步"),
+    EndingRule("good-end", _closed, "the log reports a successful end", "日志表明运行正常结束", good=True),
+    EndingRule("serves", _serves, "a server started and is still running", "服务已启动并持续运行", good=True),
+    EndingRule("another-program", _another_program, "the log is from another program", "该日志属于其他程序"),
+    EndingRule("stopped", _stopped, "lines follow the last step, but none reports an end", "最后一步之后没有结束标志"),
+    EndingRule("stands-still", _shows_single_step, "only one training step is in the log", "只出现了一个训练步"),
     EndingRule(
-        "began", _only_startup, "a run starts but shows no step and no end", "运行已开始，但没有训练步也没有结束"
+        "began",
+        _only_startup,
+        "a run starts, but the log shows no step and no end",
+        "运行已开始，但没有训练步也没有结束",
     ),
-    EndingRule("no-run", _otherwise, "the text shows no run", "文本中没有任何运行"),
+    EndingRule("no-run", _otherwise, "the text contains no run", "文本中没有任何运行"),
 )  # fmt: skip
 
 

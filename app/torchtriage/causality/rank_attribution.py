@@ -349,7 +349,7 @@ TIMEOUT_RANK_RULES = (
     RankRule(
         "parent-saw-it-leave",
         lambda case: _first_exited_rank(case.finding, case.choice, case.reading),
-        "its parent process saw it exit first",
+        "its parent process reports that it exited first",
         "父进程最先看到它退出",
         whole_run=True,
     ),
@@ -357,14 +357,14 @@ TIMEOUT_RANK_RULES = (
 TASK_LEFT_FIRST = RankRule(
     "task-left-first",
     _rank_of_exited_task,
-    "srun names it as the task that exited first",
+    "srun reports that this task exited first",
     "srun 最先报告该 task 退出",
     whole_run=True,
 )
 ONLY_ONE_KILLED = RankRule(
     "only-one-killed",
     _killed_for_memory,
-    "it is the only rank that SIGKILL ended",
+    "it is the only rank that was killed by SIGKILL",
     "只有该 rank 被 SIGKILL 结束",
     whole_run=True,
 )
@@ -374,14 +374,14 @@ RANKS = (
     RankRule(
         "same-on-one-rank",
         _same_on_rank,
-        "an identical message names the rank",
+        "an identical message on another line names the rank",
         "相同的信息中给出了该 rank",
         whole_run=True,
     ),
     RankRule(
         "nccl-communicator",
         _by_communicator,
-        "NCCL's lines name the rank of this communicator",
+        "NCCL log lines map this communicator to the rank",
         "NCCL 日志给出了该通信器对应的 rank",
     ),
     RankRule(
@@ -399,7 +399,7 @@ RANKS = (
     RankRule(
         "guarded-code",
         lambda case: _rank_by_condition(case.finding),
-        "the failing code runs on this rank only",
+        "the failing code runs only on this rank",
         "出错的代码只在该 rank 上运行",
     ),
     RankRule(

@@ -162,7 +162,7 @@ LOGGED_ONLY: tuple[Rule[Finding, bool], ...] = (
     Rule(
         "logged-beside-uncaught",
         _logged_beside_uncaught,
-        "it was only logged, and another exception was not caught",
+        "this exception was only logged, while another one was uncaught",
         "该异常只是被记录，而另一个异常未被捕获",
     ),
 )
@@ -236,20 +236,20 @@ FAILED: tuple[Rule[_Remaining], ...] = (
     Rule(
         "ended-well-below-a-process",
         _ended_well_below_a_process,
-        "the log says below the last failure that the run ended well",
+        "the log reports a successful end after the last failure",
         "日志在最后一个失败之后说明运行正常结束",
     ),
     Rule(
         "process-ended-badly",
         _process_ended_badly,
-        "the log says that a process ended badly",
+        "the log reports that a process failed",
         "日志说明有进程异常结束",
         sets_aside=False,
     ),
     Rule(
         "run-ended-well",
         _ended_well,
-        "the log says below the last failure that the run ended well",
+        "the log reports a successful end after the last failure",
         "日志在最后一个失败之后说明运行正常结束",
     ),
     Rule(
@@ -262,14 +262,14 @@ FAILED: tuple[Rule[_Remaining], ...] = (
     Rule(
         "stalled",
         _is_stalled,
-        "ranks wait for others, and no step follows",
+        "ranks are waiting for others, and no training step follows",
         "有 rank 在等待其他 rank，之后没有训练步",
         sets_aside=False,
     ),
     Rule(
         "warning-of-a-paste",
         _is_pasted_warning,
-        "the short text contains only this warning",
+        "the pasted text contains only this warning",
         "这段短文本中只有该警告",
         sets_aside=False,
     ),
@@ -397,19 +397,19 @@ EARLIER_FAILURES: tuple[Rule[Finding, Finding], ...] = (
     Rule(
         "missing-before-teardown",
         _missing_before_teardown,
-        "ranks had timed out before somebody ended the job",
+        "ranks timed out before the job was stopped",
         "在任务被终止之前，已有 rank 等待超时",
     ),
     Rule(
         "worker-failed-before-peers",
         _worker_failed_before_peers,
-        "a worker raised it before others lost their peer",
+        "a worker raised this exception before other ranks lost their peer",
         "该 worker 先抛出异常，其他 rank 随后失去连接",
     ),
     Rule(
         "other-rank-failed-before",
         _other_rank_failed_before,
-        "another rank raised it before",
+        "another rank raised an exception earlier",
         "另一个 rank 更早抛出异常",
     ),
 )
@@ -417,13 +417,13 @@ LATE_OUTPUT: tuple[Rule[Finding, Finding], ...] = (
     Rule(
         "lost-peer-died-of-signal",
         _lost_peer_died_of_signal,
-        "a signal ended the peer that the others lost",
+        "the peer that the others lost was killed by a signal",
         "其他 rank 失去的进程是被信号结束的",
     ),
     Rule(
         "lost-peer-raised",
         _lost_peer_raised,
-        "the peer that the others lost raised it, and printed it later",
+        "the peer that the others lost raised this exception, but its output appeared later",
         "其他 rank 失去的进程抛出了该异常，只是输出较晚",
     ),
 )
@@ -431,7 +431,7 @@ BY_MISSING_RANK = (
     ChoosingRule(
         "missing-rank-said-it",
         earlier_cause_of_awaited,
-        "the one rank that the others waited for printed it before",
+        "the rank that the others waited for printed this error first",
         "其他 rank 所等待的那个 rank 之前输出了它",
     ),
 )

@@ -213,53 +213,53 @@ SURVIVAL: tuple[Rule[AfterFailure], ...] = (
     Rule(
         "logger-could-not-write",
         _logger_could_not_write,
-        "a logger could not write a record; the program went on",
+        "a logger failed to write a record, and the program continued",
         "logger 无法写出一条记录，程序继续运行",
     ),
     Rule(
         "started-after-all",
         _started_later,
-        "the task started later: many steps follow",
+        "the task started later, and many training steps follow",
         "任务后来还是启动了：之后有很多训练步",
     ),
     Rule(
         "ended-a-process",
         _reports_process_end,
-        "the message itself says that a process ended",
+        "the message itself reports the end of a process",
         "它本身说明有进程结束",
         sets_aside=False,
     ),
     Rule(
         "rank-fell-silent",
         _rank_fell_silent,
-        "the ranks that raised it printed no step after it",
+        "the ranks with this exception printed no training step after it",
         "抛出异常的 rank 之后再没有输出训练步",
         sets_aside=False,
     ),
-    Rule("passed-the-barrier", _passed_the_barrier, "the barrier was passed later", "之后通过了该 barrier"),
+    Rule("passed-the-barrier", _passed_the_barrier, "all ranks passed the barrier later", "之后通过了该 barrier"),
     Rule(
         "refused-one-request",
         _refused_one_request,
-        "a server refused one request and went on",
+        "a server rejected one request and continued",
         "服务只拒绝了一个请求，随后继续运行",
     ),
     Rule("pod-was-placed", _pod_was_placed, "the pod was scheduled later", "pod 随后被调度"),
     Rule(
         "did-without-module",
         _trained_without_module,
-        "the program trained without the module that it could not import",
+        "the program trained without the missing module",
         "程序在缺少该模块的情况下继续训练",
     ),
     Rule(
         "nccl-took-another-way",
         _nccl_retried,
-        "NCCL warned about it between steps and continued each time",
+        "NCCL printed this warning between training steps and continued each time",
         "NCCL 在训练步之间多次警告，但每次都继续运行",
     ),
     Rule(
         "another-program-went-on",
         _other_program_continued,
-        "another program in the log ended well or kept training",
+        "another program in the log ended successfully or continued training",
         "日志中的另一个程序正常结束或继续训练",
     ),
     Rule(
@@ -272,33 +272,36 @@ SURVIVAL: tuple[Rule[AfterFailure], ...] = (
     Rule(
         "steps-before-next-failure",
         _steps_before_next_failure,
-        "training went on until another failure ended it",
+        "training continued until another failure stopped it",
         "训练继续进行，直到另一个失败使其结束",
     ),
     Rule(
         "next-failure-ended-it",
         _next_failure_ended_it,
-        "no step follows before a process ends",
+        "no training step follows before a process ends",
         "它与进程结束之间没有训练步",
         sets_aside=False,
     ),
     Rule(
         "logged-and-trained-on",
         _logged_and_trained_on,
-        "it was caught and logged, and training went on",
+        "the exception was caught and logged, and training continued",
         "异常被捕获并记录，训练继续进行",
     ),
     Rule(
         "logged-at-the-end",
         _was_logged,
-        "it was logged, and no step follows",
+        "the exception was logged, and no training step follows",
         "异常被记录，之后没有训练步",
         sets_aside=False,
     ),
-    Rule("ended-well", _ended_well, "the run says below that it ended well", "之后日志表明运行正常结束"),
-    Rule("wound-up", _shut_down_cleanly, "the run shut down cleanly far below it", "之后运行按正常流程收尾"),
+    Rule("ended-well", _ended_well, "the log reports a successful end later", "之后日志表明运行正常结束"),
+    Rule("wound-up", _shut_down_cleanly, "the run shut down cleanly much later", "之后运行按正常流程收尾"),
     Rule(
-        "line-among-steps", _line_among_steps, "it is a single line, and steps follow", "它只是一行信息，之后仍有训练步"
+        "line-among-steps",
+        _line_among_steps,
+        "it is a single line, and training steps follow",
+        "它只是一行信息，之后仍有训练步",
     ),
     Rule("trained-on", _trained_on, "training continued for a long time", "之后训练持续了较长时间"),
 )
@@ -410,13 +413,13 @@ DISCOUNTED: tuple[Rule[FailureContext], ...] = (
     Rule(
         "caught-and-printed",
         _caught_and_printed,
-        "code of the run caught it and printed it, and training went on",
+        "the program caught and printed the exception, and training continued",
         "程序捕获并打印了该异常，训练继续进行",
     ),
     Rule(
         "refused-its-arguments",
         _refused_its_arguments,
-        "the script refused its arguments and was started again",
+        "the script rejected its arguments and was started again",
         "脚本因参数错误退出，之后重新启动",
     ),
     Rule(
@@ -464,7 +467,7 @@ def _script(finding: Finding) -> str:
 
 
 def is_stalled(finding: Finding, environment: Environment) -> bool:
-    """Returns whether Horovod says that ranks wait for others, and no step follows."""
+    """Returns whether Horovod says that ranks are waiting for others, and no training step follows."""
     return STALLED in finding.event.text and all(place < finding.last for place in environment.progress)
 
 

@@ -203,19 +203,19 @@ IGNORED_REPORTS: tuple[Rule[ReportedFailure], ...] = (
     Rule(
         "recorded-before-the-run",
         _recorded_before_the_run,
-        "a report next to the log is from before the run started",
+        "a tool report is from before the run started",
         "日志之外的某条记录早于本次运行的开始时间",
     ),
     Rule(
         "recorded-after-the-failure",
         _recorded_after_the_failure,
-        "a report next to the log is from after the failure",
+        "a tool report is from after the failure",
         "日志之外的某条记录晚于失败时刻",
     ),
     Rule(
         "of-another-host",
         _of_another_host,
-        "a report next to the log is about a host other than the one that failed",
+        "a tool report is about another host than the one that failed",
         "日志之外的某条记录来自另一台主机，而不是失败的主机",
     ),
 )
@@ -282,14 +282,14 @@ PREFERRED_REPORTS: tuple[Rule[ReportedFailure], ...] = (
     Rule(
         "report-tells-more",
         _names_more_specific_cause,
-        "a report next to the log names the same cause, while the log shows only how the process ended",
+        "a tool report names the same cause, while the log shows only how the process ended",
         "日志之外的记录给出同一原因，而日志只说明了进程如何结束",
         sets_aside=False,
     ),
     Rule(
         "report-explains-failure",
         _explains_failure,
-        "a report next to the log names a cause that explains the failure in the log",
+        "a tool report names a cause that explains the failure in the log",
         "日志之外的记录给出了原因，日志中的失败是它的后果",
         sets_aside=False,
     ),
@@ -303,7 +303,7 @@ PREFERRED_REPORTS: tuple[Rule[ReportedFailure], ...] = (
     Rule(
         "report-beside-symptoms",
         _log_shows_only_symptoms,
-        "the log shows only consequences, while a report next to it names a cause",
+        "the log shows only consequences, while a tool report names a cause",
         "日志中只有后果，而日志之外的记录给出了原因",
         sets_aside=False,
     ),
@@ -317,7 +317,7 @@ PREFERRED_REPORTS: tuple[Rule[ReportedFailure], ...] = (
     Rule(
         "stopped-the-run",
         _stopped_the_run,
-        "the log stops without showing a failure, but a report next to it names one",
+        "the log stops without a failure, but a tool report names one",
         "日志中断且未显示失败，而日志之外的记录给出了失败",
         sets_aside=False,
     ),

@@ -17,15 +17,15 @@ from torchtriage.parsing.tracebacks.open_traceback import Stream
 MAX_MESSAGE_LINES = 40  # lines
 IGNORED_FOR = 3  # lines in which the traceback that Python ignored must begin
 LINES_KEPT = 6  # lines of a message kept as evidence
-OUTER_FRAMES = 4  # of the user's that are left out there
+OUTER_FRAMES = 4  # the user's frames that are kept of those that are left out of a deep stack
 MAX_FRAMES = 60  # frames kept of one traceback, the innermost
-_NEAR_END = 2000  # lines; a traceback that is open so near the end of its file was cut off by that end
+_NEAR_END = 2000  # lines; a traceback that is still open this close to the end of its file was cut off there
 
 
 class Tracebacks(Extractor):
-    """One event for each traceback, and for each exception that is printed without one.
+    """Reports one event for each traceback, and for each exception that is printed without one.
 
-    `deep`: a traceback had more frames than are kept. `repeated_frames` knows the frames of other runs in the same files.
+    `deep`: a traceback had more frames than are kept. `repeated_frames` has the frames of other runs in the same files.
     """
 
     name: ClassVar = "tracebacks"
@@ -34,11 +34,11 @@ class Tracebacks(Extractor):
         {EventSource.TRACEBACK, EventSource.CUT_TRACEBACK, EventSource.EXCEPTION_LINE, EventSource.LAUNCHER}
     )
     anchors: ClassVar = (
-        r"(\b|\\[nrt])[A-Z]\w{2,40}(Error|Exception)\b: ",  # also behind a line feed as JSON spells it
+        r"(\b|\\[nrt])[A-Z]\w{2,40}(Error|Exception)\b: ",  # also after a line feed that is escaped as in JSON
         r"\bKeyboardInterrupt\b",
     )
     wide_anchors: ClassVar = (r"Traceback \((most|innermost) (recent|last)",)
-    skips_claimed: ClassVar = True  # what torchelastic's report quotes of a traceback is the report's
+    skips_claimed: ClassVar = True  # a traceback that torchelastic's report quotes belongs to the report
 
     def __init__(
         self, repeated_frames: RepeatedFrames | None = None, launcher_frames: re.Pattern[str] | None = None
@@ -48,7 +48,7 @@ class Tracebacks(Extractor):
         self._ends: dict[str | None, int] = {}
         self._repeated_frames = repeated_frames or RepeatedFrames()
         self._launcher_frames = launcher_frames
-        self._headed: Line | None = None  # the last line that began a traceback
+        self._headed: Line | None = None  # the last line that started a traceback
         self._above = ""
         self.deep = False
         self._finished: list[Event] = []
@@ -92,7 +92,7 @@ class Tracebacks(Extractor):
         return self._step(stream, line, grammar.GROUP.sub("", text, count=1) if barred else text)
 
     def read_ahead(self, stream: str, lines: Iterable[Line]) -> int:
-        """-> how many lines, from the first on, it read as frames of the traceback that is open in their stream."""
+        """Reads frames of the open traceback of the lines' stream. Returns how many of the lines it read."""
         known = self._streams.get(stream)
         if known is None or known.reading != "frames" or known.half:
             return 0
@@ -106,11 +106,11 @@ class Tracebacks(Extractor):
 
     @property
     def has_open(self) -> bool:
-        """Whether an exception was read that the lines below may go on with."""
+        """Whether an exception was read that the next lines may continue."""
         return any(stream.chain or stream.reading == "message" for stream in self._streams.values())
 
     def expect(self, lines: Sequence[Line]) -> None:
-        """Takes note of the writers of the next lines, and of how far the file goes."""
+        """Notes the writers of the next lines, and the number of the last line so far of the file."""
         for stream in dict.fromkeys([line.stream for line in lines]):
             if stream not in self._streams:
                 self._streams[stream] = Stream(code_places=self._code_places)
@@ -118,7 +118,8 @@ class Tracebacks(Extractor):
         self._repeated_frames.expect(lines)
 
     def close(self) -> tuple[Event, ...]:
-        """-> the tracebacks that are still open; where the log was cut before the last line, their frames remain."""
+        """Returns the tracebacks that are still open. If the log was cut before the exception's line, the frames
+        count."""
         for stream in self._streams.values():
             head = stream.head or (stream.place[0] if len(stream.frames) > 2 and stream.missed < 3 else None)
             if head and stream.reading == "frames" and not stream.has_exception and self._at_end(head):
@@ -126,7 +127,7 @@ class Tracebacks(Extractor):
                 raised = grammar.RAISE.match(code)
                 stream.type, stream.message = (raised[1], [raised[2] or ""]) if raised else (stream.cut_type, [""])
                 if code.startswith("assert "):
-                    stream.type = "AssertionError"  # Only a check that fails stops at such a line.
+                    stream.type = "AssertionError"  # Only a failed check stops at such a line.
                 stream.lines, stream.cut = [head], stream.type == stream.cut_type
             self._end(stream)
         return taken(False, self._finished).events
@@ -156,7 +157,7 @@ class Tracebacks(Extractor):
             stream.place = [line]
             return self._frame(stream, text, frame)
         if stream.reading == "nothing" and grammar.CONNECTOR.match(text.lstrip()):
-            stream.head, stream.cut_type = line, "exception"  # What is above it was cut off.
+            stream.head, stream.cut_type = line, "exception"  # The lines above were cut off.
             return True
         if stream.reading == "frames":
             return self._in_frames(stream, line, text)
@@ -165,7 +166,7 @@ class Tracebacks(Extractor):
         return self._bare(stream, line, text)
 
     def _head(self, stream: Stream, line: Line, text: str) -> bool:
-        stream.quotes(text)  # on one line with the traceback, where a form took the line feeds away
+        stream.quotes(text)  # It is on the same line as the traceback if a web form removed the line feeds.
         if stream.reading == "message":
             carried = grammar.CARRIED.fullmatch("".join(stream.message).strip())
             stream.inner |= (
@@ -177,7 +178,7 @@ class Tracebacks(Extractor):
         self._headed = line
         named = grammar.NOTEBOOK.match(text)
         stream.head, stream.cut_type = line, named[1].rstrip() if named else "exception"
-        if "(RANK " in text and not stream.chain:  # What torch.distributed.checkpoint raised of it was cut off above.
+        if "(RANK " in text and not stream.chain:  # The exception of torch.distributed.checkpoint above was cut off.
             stream.logged_rank = grammar.logged_rank(f"{text} ")
         if stream.forwarding:
             stream.forward, stream.forwarding = tuple(stream.frames), False
@@ -189,7 +190,7 @@ class Tracebacks(Extractor):
     def _frame(self, stream: Stream, text: str, frame: Frame) -> bool:
         headed = self._headed
         if stream.reading == "nothing" and headed is not None and stream.place[0].position == headed.position.down(1):
-            stream.logged_rank = headed.rank  # A logger's label stands on the first line alone.
+            stream.logged_rank = headed.rank  # A logger's label is only on the first line.
         if stream.reading == "message":
             self._keep(stream)
             if stream.heads < 1 and not stream.linked:
@@ -219,7 +220,7 @@ class Tracebacks(Extractor):
         if stream.cells and stream.frames and stream.cell_code(stream.outdented(text), line):
             return True
         indent = len(text) - len(text.lstrip())
-        # Where the indents were lost, code stands right below its frame; only what raises is known further down.
+        # If the indents were lost, code is directly below its frame. Further down, only `raise` and `assert` are known.
         unindented = indent == stream.indent == 0 and (
             bare.startswith(("raise ", "assert "))
             or (_is_next(stream, line) and bool(grammar.LOST_INDENT.match(bare)) and not grammar.LOG_LINE.match(text))
@@ -247,14 +248,14 @@ class Tracebacks(Extractor):
             stream.linked = True
             stream.implicit = text.lstrip().startswith("During")
             return True
-        if not text.strip(" .\u2026"):  # who shortens a log writes dots
+        if not text.strip(" .\u2026"):  # people write dots where they shorten a log
             stream.blank = True
             return True
         if stream.quotes(text):
             return True
         unfinished = not any(part.strip() for part in stream.message)
         if unfinished and stream.spawned is not None and not stream.inner and grammar.BARE.match(text):
-            stream.inner = True  # What the spawned process raised has no traceback of its own.
+            stream.inner = True  # The spawned process's exception has no traceback of its own.
             self._keep(stream)
             return self._bare(stream, line, text)
         ended = (
@@ -265,10 +266,10 @@ class Tracebacks(Extractor):
         if ended or not stream.continues(line, text):
             if text[:1] == " " and not stream.quoted and stream.type.startswith(grammar.OF_DYNAMO):
                 stream.blank = True
-                return False  # The frames of the user's code come below.
+                return False  # The frames of the user's code follow.
             self._keep(stream)
             if stream.heads and not stream.linked and text.startswith("    "):
-                stream.reading = "frames"  # Another rank's traceback was begun above and goes on here.
+                stream.reading = "frames"  # Another rank's traceback started above and continues here.
                 return True
             self._end(stream)
             return self._step(stream, line, text) if grammar.may_begin(text) else False
@@ -288,7 +289,7 @@ class Tracebacks(Extractor):
         return True
 
     def _keep(self, stream: Stream) -> None:
-        """Adds the exception that was read to the chain; one that caused another precedes it."""
+        """Adds the exception that was read to the chain, in which a cause comes before its effect."""
         if not stream.lines:
             return
         message = "\n".join(stream.message).strip()
@@ -320,19 +321,19 @@ class Tracebacks(Extractor):
 
 
 def _is_next(stream: Stream, line: Line) -> bool:
-    """-> whether a line stands right below that of the innermost frame, whose code is not known."""
+    """Returns whether a line is directly below the innermost frame, whose code is still unknown."""
     return len(stream.place) == 1 and not stream.frames[-1].code and line.position == stream.place[0].position.down(1)
 
 
 def _event_of(
     chain: tuple[Raised, ...], source: EventSource, spawned: int | None, logged_rank: int | None, logged: bool
 ) -> Event:
-    """-> the event of a chain of exceptions. `spawned`: the number of the process that a parent quotes; `logged_rank`: the
-    rank that the logger's line above names; `logged`: somebody caught it and wrote it down."""
+    """Returns the event of a chain of exceptions. `spawned`: the number of the process that a parent quotes.
+    `logged_rank`: the rank in the logger's line above. `logged`: the exception was caught and logged."""
     last = chain[-1]
     line = last.lines[0]
     if only := grammar.ONLY_RANK.match(last.message):
-        line = line._replace(rank=int(only[1]), local_rank=None)  # All ranks raise it.
+        line = line._replace(rank=int(only[1]), local_rank=None)  # All ranks raise this exception.
     elif line.rank is None and (own := grammar.OWN_RANK.search(last.message)):
         line = line._replace(rank=int(own[1] or own[2]))
     elif line.rank is None and spawned is None:
@@ -354,14 +355,14 @@ def _event_of(
 
 
 def _source_of(chain: tuple[Raised, ...], launcher_frames: re.Pattern[str] | None) -> EventSource:
-    """-> what tells of the chain: its traceback, its last line alone, or a launcher, whose files `launcher_frames`
-    finds."""
+    """Returns the source of the chain: a traceback, only an exception's line, or a launcher, whose files match
+    `launcher_frames`."""
     if launcher_frames and any(launcher_frames.search(frame.file) for frame in chain[-1].frames):
         return EventSource.LAUNCHER
     return EventSource.TRACEBACK if any(raised.frames for raised in chain) else EventSource.EXCEPTION_LINE
 
 
 def _unraisable(chain: tuple[Raised, ...]) -> bool:
-    """-> whether Python ignored the exception, as it does where it deletes an object: that ends no program."""
+    """Returns whether Python ignored the exception, as in `__del__`. Such an exception ends no program."""
     frames = chain[-1].frames
     return bool(frames) and frames[0].function == "__del__"

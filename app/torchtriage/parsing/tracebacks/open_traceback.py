@@ -12,50 +12,50 @@ from torchtriage.parsing.tracebacks import grammar
 
 _MIN_CODE = 8  # characters
 _OTHER_FRAME = '  File "'  # another rank wrote its frame behind a line of code
-_MIN_OWN_CODE = 20  # characters: so long a line stands in one place of a program, as a rule
-GAP = 400  # lines; where so many are missing the rest of a traceback is not there
+_MIN_OWN_CODE = 20  # characters: as a rule, a line of this length stands in one place of a program only
+GAP = 400  # lines; if more are missing, the rest of a traceback is not in the log
 
 
 @dataclass(slots=True)
 class Stream:
-    """One writer's traceback as it comes in. `heads` counts tracebacks that were begun and not ended."""
+    """One writer's traceback while it is being read. `heads` counts the tracebacks that started and have not ended."""
 
     frames: list[Frame] = field(default_factory=list)
     chain: list[Raised] = field(default_factory=list)
     reading: str = "nothing"  # nothing, frames, message
     heads: int = 0
     indent: int = 0
-    code_indent: int = 0  # of the line of code that was read last
+    code_indent: int = 0  # the indent of the last line of code
     type: str = ""
     message: list[str] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
     place: list[Line] = field(default_factory=list)  # the innermost frame's own lines
-    half: str = ""  # a frame's line that a terminal wrapped inside of the path
+    half: str = ""  # the first part of a frame's line that a terminal wrapped inside the path
     blank: bool = False
     linked: bool = False
     implicit: bool = False
     logged: bool = False
     logged_rank: int | None = None  # the rank that the logger's line above names
     inner: bool = False
-    ignored: Position | None = None  # of the line that says so
+    ignored: Position | None = None  # the position of the line that says so
     head: Line | None = None
     cut: bool = False
     cut_type: str = ""
     spawned: int | None = None
     missed: int = 0
-    position: Position | None = None  # of the last line that was read
-    quoted: list[Frame] = field(default_factory=list)  # of the user's code, below the message
+    position: Position | None = None  # the position of the last line that was read
+    quoted: list[Frame] = field(default_factory=list)  # frames of the user's code, printed below the message
     quoting: bool = False
-    forward: tuple[Frame, ...] = ()  # of the call whose backward fails
-    forwarding: bool = False  # the frames that come are of that
+    forward: tuple[Frame, ...] = ()  # the frames of the forward call whose backward failed
+    forwarding: bool = False  # the next frames belong to that call
     outer: list[Frame] = field(default_factory=list)  # the user's frames that were left out of a deep stack
-    summed: bool = False  # between an exception's name and its summary
-    cells: bool = False  # the frames are a notebook's
-    cell_indent: int = 0  # of all lines of that traceback, where a notebook was exported to Markdown
+    summed: bool = False  # whether the next lines are between an exception's name and its summary
+    cells: bool = False  # whether the frames are those of a notebook
+    cell_indent: int = 0  # the indent of all lines of that traceback, if a notebook was exported to Markdown
     code_places: dict[str, tuple[str, int]] = field(default_factory=dict)  # where each line of code was read first
 
     def summary(self, line: Line, text: str) -> bool:
-        """-> whether a line belongs to what stands between Paddle's exception and its message, or is that message."""
+        """Returns whether a line is Paddle's message, or between Paddle's exception and its message."""
         if self.reading != "message" or any(self.message) or self.frames == []:
             return False
         if grammar.ABOVE_SUMMARY.match(text):
@@ -67,7 +67,8 @@ class Stream:
         return True
 
     def take_frames(self, lines: Iterable[Line]) -> int:
-        """-> of how many lines, from the first on, it took the frames: those as Python prints them, with their code."""
+        """Reads frames with their code, in the form in which Python prints them. Returns how many of the lines it
+        read."""
         taken = 0
         for line in lines:
             text = line.text
@@ -85,7 +86,7 @@ class Stream:
         return taken
 
     def joined(self, text: str) -> str:
-        """-> a line, with what is above it of a frame that a terminal or rich's box has wrapped."""
+        """Returns the line, joined with the line above if a terminal or rich's box wrapped a frame."""
         half, self.half = self.half, ""
         whole = half + (text[2:] if half[:1] == "│" else text)
         if half and grammar.frame_of(whole):
@@ -95,24 +96,25 @@ class Stream:
         return text
 
     def boxed(self, text: str, line: Line) -> None:
-        """Takes the line of code at which rich's box points."""
+        """Keeps the line of code to which rich's box points."""
         found = grammar.RICH_CODE.match(text) if self.frames else None
         if found is not None:
             self.describe(found[1], line)
 
     def quotes(self, text: str) -> bool:
-        """-> whether a line of the parent says which process's words follow; its number is kept."""
+        """Returns whether a parent process says in this line which child's traceback follows. Keeps the child's
+        number."""
         found = grammar.SPAWNED.search(text) if "-- Process " in text else None
         if found is not None:
             self.spawned = int(found[1])
         return found is not None
 
     def quotes_code(self, text: str) -> bool:
-        """-> whether a line below a message belongs to the frames of the user's code that are there."""
+        """Returns whether a line below a message belongs to the frames of the user's code that Dynamo quotes."""
         bare = text.strip()
         if bare == grammar.QUOTES_CODE:
             self.quoting, self.quoted = True, []
-            return self.blank  # else it is the message's last line
+            return self.blank  # Otherwise it is the last line of the message.
         if not self.quoting:
             return False
         frame = grammar.frame_of(text)
@@ -126,10 +128,10 @@ class Stream:
         return True
 
     def describe(self, text: str, line: Line) -> None:
-        """Takes the line of code below the innermost frame, or the marks that underline a part of it."""
+        """Keeps the line of code below the innermost frame, or the marks that underline a part of it."""
         last, code = self.frames[-1], text.strip().partition(_OTHER_FRAME)[0].rstrip()
         if not last.code and "^" not in code and not self._is_of_another_frame(code):
-            half = len(code) // 2  # Two ranks wrote it into one another.
+            half = len(code) // 2  # Two ranks wrote this line at the same time.
             twice = half > _MIN_CODE and code[:half] == code[half:]
             self.frames[-1] = _with_code(last, code[:half] if twice else code, last.marked)
             self.code_indent = text.find(code)
@@ -139,15 +141,15 @@ class Stream:
             self.frames[-1] = _with_code(last, last.code, last.code[start : start + len(code)] if start >= 0 else "")
 
     def _is_of_another_frame(self, code: str) -> bool:
-        """-> whether a line of code was read below another frame already, where ranks write their tracebacks into one
-        another. Wrappers, which pass all arguments on, have the same code in many places."""
+        """Returns whether a line of code was read below another frame already, while ranks write their tracebacks into
+        one another. Wrappers, which pass all arguments on, have the same code in many places."""
         if len(code) < _MIN_OWN_CODE or "*" in code:
             return False
         place = self.frames[-1].file, self.frames[-1].line
         return self.code_places.setdefault(code, place) != place and self.heads > 1
 
     def frame_of(self, text: str) -> Frame | None:
-        """-> the frame that a line names, of a notebook where such a traceback is open."""
+        """Returns the frame that a line names. If a notebook's traceback is open, its form counts too."""
         frame = grammar.frame_of(text)
         if frame is None and self.reading == "frames":
             frame = grammar.cell_frame(self.outdented(text))
@@ -155,12 +157,12 @@ class Stream:
         return frame
 
     def outdented(self, text: str) -> str:
-        """-> a line without the indent that all lines of the notebook's traceback have."""
+        """Returns a line without the indent that all lines of the notebook's traceback have."""
         indent = self.cell_indent
         return text[indent:] if indent and not text[:indent].strip() else text
 
     def cell_code(self, text: str, line: Line) -> bool:
-        """-> whether a line is of the source below a notebook's frame; takes the one at which the arrow points."""
+        """Returns whether a line is part of the source below a notebook's frame. Keeps the one at the arrow."""
         found = grammar.CELL_CODE.match(text)
         if found is None:
             return text[:1] == " "
@@ -171,27 +173,28 @@ class Stream:
         return True
 
     def lost(self, line: Line) -> bool:
-        """-> whether too many lines are missing above this one to go on with what was read."""
+        """Returns whether too many lines are missing above this one to continue the traceback."""
         return self.position is not None and line.position.lines_below(self.position) > GAP
 
     def continues(self, line: Line, text: str) -> bool:
-        """-> whether a line goes on with the exception's message."""
+        """Returns whether a line continues the exception's message."""
         if grammar.BARE.match(text) and not text.startswith("nccl"):  # NCCL's status names end like exceptions
             return self.message[-1].rstrip().endswith(" raised:")  # torch._dynamo quotes what its backend raised
         first = self.lines[0]
         if grammar.is_whole(self.type, self.message, first.text) or _labelled(first) > _labelled(line):
             return False
-        if text[0] != " " or text.startswith(" Original exception:") or grammar.ITEM.match(text):  # the first: gloo's
+        # "Original exception:" is part of Gloo's messages.
+        if text[0] != " " or text.startswith(" Original exception:") or grammar.ITEM.match(text):
             return True
         above = self.message[-1]
         if self.type.rpartition(".")[2] in grammar.INDENTED:
             return True
-        if self.type.startswith(grammar.OF_DYNAMO):  # its explanation, in which a tensor may take several lines
+        if self.type.startswith(grammar.OF_DYNAMO):  # a tensor in Dynamo's explanation can take several lines
             return not text.lstrip().startswith(grammar.DYNAMO_HINTS)
         return not above.strip() or above.rstrip().endswith((":", ",")) or above[:1] in " \t" or len(self.message) > 1
 
     def within_source(self, text: str) -> bool:
-        """-> whether a line is of the source that a compiler's message quotes: empty lines may stand in it."""
+        """Returns whether a line is part of the source that a compiler's message quotes, which can have empty lines."""
         return (
             text[:1] in (" ", "\t")
             and bool(grammar.SOURCE_PLACE.fullmatch(self.message[0].strip()))
@@ -200,21 +203,21 @@ class Stream:
 
     @property
     def has_exception(self) -> bool:
-        """-> whether an exception was read; a parent's is none of the spawned process that it quotes."""
+        """Whether an exception was read that is not only a parent's quote of a spawned process."""
         return bool(self.chain) and self.spawned is None
 
     def forget(self) -> None:
-        """Makes the stream as it was before anything was read."""
+        """Returns to the state before anything was read."""
         Stream.__init__(self, position=self.position, code_places=self.code_places)
 
 
 @lru_cache(maxsize=1024)
 def _with_code(frame: Frame, code: str, marked: str) -> Frame:
-    """-> the frame with its line of code, and the part of it that is underlined. Ranks print the same frames, so what they
-    are is kept; `replace` takes five times as long."""
+    """Returns the frame with its line of code and the underlined part of it. Cached, because ranks print the same
+    frames. `replace` would take five times as long."""
     return Frame(frame.file, frame.line, frame.function, code, frame.user_code, marked)
 
 
 def _labelled(line: Line) -> bool:
-    """-> whether torch's own label of the rank precedes the text."""
+    """Returns whether torch's own rank label precedes the text."""
     return bool(grammar.RANK_LABEL.search(line.raw.removesuffix(line.text)[-16:]))
