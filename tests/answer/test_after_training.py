@@ -25,7 +25,7 @@ def says(engine: Engine, above: str) -> str:
 )
 def test_what_failed_behind_the_end_of_training(engine: Engine, ended: str) -> None:
     told = says(engine, f"{LAST}{ended}\n")
-    assert "Training itself had ended before, at step 120; its newest checkpoint is /ckpt/step_120.pt." in told
+    assert "Training had already finished, at step 120; its newest checkpoint is /ckpt/step_120.pt." in told
     assert "The run was at" not in told
 
 

@@ -104,8 +104,10 @@ def test_a_librarys_own_check_is_not_worth_a_retry(engine: Engine) -> None:
 def test_a_check_is_compared_with_what_the_call_passes(engine: Engine) -> None:
     answer = verdict(engine, steps([0]), refused()).answer
     assert answer is not None
-    assert answer.unknown == "Which of the values that were passed breaks this rule the log does not show."
-    assert answer.steps[0].do.startswith("Print what `net = Weaver(width=-4)` passes just above /job/train.py:71")
+    assert answer.unknown == "The log does not show which of the passed values breaks this rule."
+    assert answer.steps[0].do.startswith(
+        "Directly above /job/train.py:71, print the values that `net = Weaver(width=-4)` passes"
+    )
     other = verdict(engine, steps([0]), refused(message="a sentence that no release of it prints")).answer
     assert other is not None
     assert other.unknown == "This log does not show what led to this message."

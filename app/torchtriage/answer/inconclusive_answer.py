@@ -40,7 +40,7 @@ _SAYS: dict[str, _Words] = {
         "日志最后的输出提示有问题，之后没有正常结束的标志：`{text}`[[（第 {line} 行）]]。[[最后一步是第 {step} 步。]]",
     ),
     "question": (
-        "This text is not the log of a run: it shows no step, no failure and no end.",
+        "This text is not the log of a run: it shows no step, failure or end.",
         "这段文本不是运行日志：没有训练步，没有失败，也没有结束标志。",
     ),
     "another-program": (
@@ -52,11 +52,11 @@ _SAYS: dict[str, _Words] = {
         "最后一步是第 {step} 步，之后还有 {below} 行输出，但没有正常结束的标志；最后一行是 `{text}`。",
     ),
     "stands-still": (
-        "The newest lines show a single step[[, {step}]], no failure and no end.[[ The last line is `{text}`.]]",
+        "The newest lines show a single step[[, {step}]], and no failure or end.[[ The last line is `{text}`.]]",
         "最近的输出只停留在一个训练步[[（第 {step} 步）]]，没有失败，也没有结束标志。[[最后一行是 `{text}`。]]",
     ),
     "began": (
-        "The log shows how a run begins, but no step, no failure and no end. Its last line is `{text}`.",
+        "The log shows the start of a run, but no step, failure or end. Its last line is `{text}`.",
         "日志只有运行的开头，没有训练步、失败或结束标志；最后一行是 `{text}`。",
     ),
     "no-run": (
@@ -99,7 +99,7 @@ _SCHEDULER: _Words = (
 )
 _KERNEL: _Words = ("Look for the OOM killer in the kernel log of its host.", "在其主机的内核日志中查找 OOM killer。")
 _SENDER: _Words = (
-    "Find who sent it: a time limit, a preemption, a cancelled job, a drained node.",
+    "Find out what sent the signal: a time limit, a preemption, a cancelled job or a drained node.",
     "查明信号由谁发出：时间限制、抢占、取消任务或节点下线。",
 )
 _CORE: _Words = ("Look for the core dump and its stack on the host.", "在主机上查找 core dump 及其调用栈。")

@@ -30,7 +30,7 @@ RAISED_AT_CALLED_FROM = Text(
     "出错位置：{where}，由 {caller} 的 `{caller_code}` 调用。",
 )
 MET_AT = Text(
-    "Met at {where}[[: `{code}`]].",
+    "Occurred at {where}[[: `{code}`]].",
     "发生在 {where}[[，代码 `{code}`]]。",
 )
 RAISED_IN_LIBRARY = Text(
@@ -74,8 +74,8 @@ CAUSE_NOT_SHOWN = Text(
     "日志没有显示这条报错的起因。",
 )
 VALUE_NOT_SHOWN = Text(
-    "Which of the values that were passed breaks this rule the log does not show.",
-    "是传入的哪个值违反了这条规则，日志没有显示。",
+    "The log does not show which of the passed values breaks this rule.",
+    "日志没有显示是传入的哪个值违反了这条规则。",
 )
 
 # What the log showed before the failure, and what other ranks show.
@@ -102,7 +102,7 @@ FORWARD_CALL = Text(
     "对应的前向调用在 {forward_where}[[，代码 `{forward_code}`]]。",
 )
 PASSED_IN = Text(
-    "`{passed_name}` came in from {caller}: `{caller_code}`.",
+    "`{passed_name}` was passed by {caller}: `{caller_code}`.",
     "`{passed_name}` 由 {caller} 传入：`{caller_code}`。",
 )
 MESSAGES_BY_RANK = Text(
@@ -158,8 +158,8 @@ IN_EVALUATION_OF_EPOCH = Text(
     "失败发生在评估阶段，第 {epoch} 个 epoch[[（共 {total_epochs} 个）]]。",
 )
 AFTER_TRAINING = Text(
-    "Training itself had ended before[[, at step {step}]][[; its newest checkpoint is {checkpoint}]].",
-    "此前训练本身已经结束[[（第 {step} 步）]][[，最近的 checkpoint 是 {checkpoint}]]。",
+    "Training had already finished[[, at step {step}]][[; its newest checkpoint is {checkpoint}]].",
+    "此时训练已经完成[[（第 {step} 步）]][[，最近的 checkpoint 是 {checkpoint}]]。",
 )
 
 # A traceback whose last lines are missing from the log.
@@ -184,8 +184,8 @@ LAST_FRAME_SHOWN = (
     ),
 )
 EXCEPTION_NOT_SHOWN = Text(
-    "Which exception it was this log does not show.",
-    "是什么异常，日志没有显示。",
+    "This log does not show which exception it was.",
+    "日志没有显示是什么异常。",
 )
 READ_BELOW = Text(
     "Read or submit the output below line {last_line}: its next lines name the exception.",
@@ -222,7 +222,7 @@ FIRST_STEPS = (
     GeneralStep(
         "raised_by",
         Text(
-            "Print what `{code}` passes just above {where}, and compare it with what the message asks for.",
+            "Directly above {where}, print the values that `{code}` passes, and compare them with the message.",
             "在 {where} 上方打印 `{code}` 传入的值，与报错的要求对照。",
         ),
         "print({code_names}, flush=True)",
@@ -230,7 +230,7 @@ FIRST_STEPS = (
     GeneralStep(
         "code_names",
         Text(
-            "Print what the line uses just above {where}, and run until it fails again.",
+            "Directly above {where}, print the values that the line uses, and run until it fails again.",
             "在 {where} 上方打印该行用到的值，再运行到出错为止。",
         ),
         "print({code_names}, flush=True)",
@@ -238,7 +238,8 @@ FIRST_STEPS = (
     GeneralStep(
         "library_package",
         Text(
-            "See which {library_package} is installed, and search its issues for the message and `{library_function}`.",
+            "Check the installed version of {library_package}, and search its issues for the message and "
+            "`{library_function}`.",
             "查看安装的 {library_package} 版本，并在其 issue 中搜索该消息和 `{library_function}`。",
         ),
         "pip show {library_package}",
@@ -253,28 +254,28 @@ FIRST_STEPS = (
     GeneralStep(
         "library",
         Text(
-            "Find your own call that led to {library_frame}, and search {library}'s issues for the message.",
-            "找到自己的代码中走到 {library_frame} 的调用，并在 {library} 的 issue 中搜索该消息。",
+            "Find the call in your code that led to {library_frame}, and search {library}'s issues for the message.",
+            "在自己的代码中找到通向 {library_frame} 的调用，并在 {library} 的 issue 中搜索该消息。",
         ),
     ),
     GeneralStep(
         "first_line",
         Text(
-            "Read or submit the output above line {first_line}; what led to the failure is not among these lines.",
+            "Read or submit the output above line {first_line}; these lines do not show what led to the failure.",
             "查看或提交第 {first_line} 行之前的输出：这几行没有显示起因。",
         ),
     ),
     GeneralStep(
         "log",
         Text(
-            "Read the lines above line {line} of {log}: what the program did last.",
+            "Read the lines above line {line} of {log} to see what the program did last.",
             "查看 {log} 第 {line} 行上方：程序最后在做什么。",
         ),
     ),
     GeneralStep(
         "line",
         Text(
-            "Read the lines above line {line} of the log: what the program did last.",
+            "Read the lines above line {line} of the log to see what the program did last.",
             "查看日志第 {line} 行上方：程序最后在做什么。",
         ),
     ),

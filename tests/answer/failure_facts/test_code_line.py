@@ -257,6 +257,6 @@ EOFError: Ran out of input
     told = engine.triage(from_bytes(text.encode())).answer
     assert told is not None
     assert (
-        '`path` came in from /job/solver.py:69: `self.load_state(str(self.output_dir / "best_stage1.pth"))`'
+        '`path` was passed by /job/solver.py:69: `self.load_state(str(self.output_dir / "best_stage1.pth"))`'
         in told.says
     )
