@@ -13,7 +13,7 @@ from tests.properties.pieces import LINES
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 from torchtriage.engine import Engine
-from torchtriage.parsing.extractor import CLAIMED, Extractor, SharedState, Taken
+from torchtriage.parsing.extractor import CLAIMED, Extractor, FeedResult, SharedState
 from torchtriage.parsing.registry import EXTRACTORS
 from torchtriage.reading.prefixes.learned import Labels
 from torchtriage.reading.prefixes.strip import strip_prefixes
@@ -36,13 +36,13 @@ class Kettle(Extractor):
     def __init__(self) -> None:
         self._begun: Line | None = None
 
-    def feed(self, line: Line, above: str = "") -> Taken:
+    def feed(self, line: Line, above: str = "") -> FeedResult:
         begun, self._begun = self._begun, line
         if begun is None:
             return CLAIMED
         assert above == begun.text
         event = Event.at(begun, "CUDA error: an illegal memory access was encountered", EventSource.DEVICE_ERROR)
-        return Taken((event,), True)
+        return FeedResult((event,), True)
 
     def continues(self, stream: str) -> bool:
         return self._begun is not None and self._begun.text.startswith("kettle")

@@ -15,7 +15,7 @@ import pytest
 from tests import postgres as servers
 from tests.postgres import PostgresServer
 from torchtriage.queue.postgres_queue import PostgresQueue
-from torchtriage.queue.postgres_worker import Places
+from torchtriage.queue.postgres_worker import JobSlots
 from torchtriage.storage.database import Database, postgres_address
 from torchtriage.storage.schema_upgrade import upgrade
 
@@ -116,7 +116,7 @@ def test_work_that_only_stores_its_result_frees_its_place(url: str) -> None:
 
 def test_several_places_are_filled_at_once() -> None:
     async def fill() -> list[int]:
-        places = Places(8)
+        places = JobSlots(8)
         taken = [await places.take()]
         more = asyncio.ensure_future(places.take())
         for _ in range(4):

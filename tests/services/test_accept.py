@@ -12,7 +12,7 @@ import pytest
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, kept, tar, upload
 from torchtriage.domain.incident import IncidentFilter, Job, State
 from torchtriage.errors import LogTooLarge, NotFound, UnreadableLog
-from torchtriage.reading.omission_notice import line_for, reason_in
+from torchtriage.reading.omission_notice import omission_line, omission_reason
 from torchtriage.reading.unpack import Upload
 from torchtriage.services import incidents, retention
 from torchtriage.services.accept import accept
@@ -177,7 +177,7 @@ def test_an_archive_of_binaries_alone_is_refused(service: Service) -> None:
 
 
 def test_the_line_for_an_omitted_file_is_read_back() -> None:
-    assert reason_in(line_for("too large")) == "too large"
+    assert omission_reason(omission_line("too large")) == "too large"
     for other in (
         b"",
         b'{"left_out": 1}',
@@ -185,4 +185,4 @@ def test_the_line_for_an_omitted_file_is_read_back() -> None:
         b'{"other": "x"}',
         b'{"left_out": "' + b"x" * 600 + b'"}',
     ):
-        assert reason_in(other) is None
+        assert omission_reason(other) is None

@@ -28,7 +28,7 @@ from torchtriage.matching.patterns import Patterns
 from torchtriage.reading import process_sections, rank_numbering
 from torchtriage.reading.blocks import blocks
 from torchtriage.reading.file_types import REPORTS, FileForm
-from torchtriage.reading.inferred_times import Stamps
+from torchtriage.reading.inferred_times import TimeInference
 from torchtriage.reading.lines import lines
 from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
 from torchtriage.reading.process_sections import Sections
@@ -71,7 +71,7 @@ def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | Non
     """Returns what was read from all files. Raises UnreadableLog if there is no file, or if none can be read."""
     files = _FilesReader(patterns, matcher, run, trace)
     origins, clock = FileOrigins(run.names), Clock()
-    sections, ranks, stamps = Sections(), Ranks(), Stamps()
+    sections, ranks, stamps = Sections(), Ranks(), TimeInference()
     warnings, start_words = files.warnings, matcher.launchers.start_words
     refused: list[UnreadableLog] = []
     number = unread = logs = 0
@@ -89,7 +89,7 @@ def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | Non
             logs += 1
             for batch in files.batches(file, number, origins):
                 words = words_in(batch, start_words)
-                settled = stamps.settled(ranks.settled(sections.settled(batch, words), words))
+                settled = stamps.with_times(ranks.settled(sections.settled(batch, words), words))
                 files.feed(settled, words)
                 clock.feed(settled)
         except UnreadableLog as error:
@@ -185,9 +185,9 @@ class _FilesReader:
             self.warnings.append(f"{file.name}: {file.form}: only its first {MAX_BYTES >> 20} MB were read")
 
     def _read_lines(self, file: LogFile, number: int, origins: FileOrigins, host: str | None) -> None:
-        stamps = Stamps()
+        stamps = TimeInference()
         for batch in self.batches(file, number, origins, self.reports, host):
-            dated = stamps.settled(batch)
+            dated = stamps.with_times(batch)
             self.reports.feed(dated)
             self.report_clock.feed(dated)
 

@@ -19,7 +19,7 @@ from torchtriage.evidence.stacks import doing, hang_of_stacks, hang_of_unranked_
 from torchtriage.evidence.wait_for import hang_of
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.file_types import HEAD, FileForm, form_of, is_report
-from torchtriage.reading.omission_notice import reason_in
+from torchtriage.reading.omission_notice import omission_reason
 from torchtriage.reading.pickled_dumps import is_pickle
 from torchtriage.reading.sources import LogFile
 from torchtriage.reading.whole_files import NotRead, whole
@@ -55,7 +55,7 @@ class CollectedEvidence:
         head = b""
         while len(head) < HEAD and (more := next(chunks, b"")):
             head += more
-        reason = reason_in(head) or (_NO_DUMP if is_pickle(head) else None)
+        reason = omission_reason(head) or (_NO_DUMP if is_pickle(head) else None)
         if reason is not None:
             self._list(Source(name, FileForm.UNREAD, note=reason))
             raise NotRead(reason)

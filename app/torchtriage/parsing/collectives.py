@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple, Self
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.parsing.extractor import NOTHING, Extractor, SharedState, Taken
+from torchtriage.parsing.extractor import NOTHING, Extractor, FeedResult, SharedState
 
 # [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=8, NumelOut=8, …
 _WATCHDOG = lazy_regex(
@@ -101,7 +101,7 @@ class Collectives(Extractor):
     def for_run(cls, shared: SharedState) -> Self:
         return cls(shared)
 
-    def feed(self, line: Line, above: str = "") -> Taken:
+    def feed(self, line: Line, above: str = "") -> FeedResult:
         text = line.text
         for word in self.words:
             if word in text:
@@ -113,7 +113,7 @@ class Collectives(Extractor):
             self._wait(Wait(rank, sequence, found[3], found[4], line))
             self.timed_out.add(rank)
             event = Event.at(line, text[found.start() :], EventSource.COLLECTIVE)
-            return Taken((replace(event, rank=rank),), True)
+            return FeedResult((replace(event, rank=rank),), True)
         self._note(line, text)
         return NOTHING
 
@@ -158,9 +158,9 @@ class Collectives(Extractor):
                 by_number.setdefault(wait.sequence, {}).setdefault(what, set()).add(wait.rank)
         torn = [calls for calls in by_number.values() if len(calls) > 1]
         # In a gather, a scatter and the uneven collectives, the sizes may differ between ranks.
-        torn = [calls for calls in torn if len({what.split()[0] for what in calls}) > 1 or _even(calls)]
+        torn = [calls for calls in torn if len({what.split()[0] for what in calls}) > 1 or _evenly_split(calls)]
         return sorted(
-            ((what, frozenset(ranks)) for calls in torn[:1] for what, ranks in calls.items()), key=_many_first
+            ((what, frozenset(ranks)) for calls in torn[:1] for what, ranks in calls.items()), key=_largest_first
         )
 
     def suspects(self, world_size: int | None) -> Suspects | None:
@@ -174,7 +174,7 @@ class Collectives(Extractor):
         ranks = set(self._waits)
         if len(ranks) < 2:
             return None
-        return self._mismatched() or self._behind(len(ranks)) or self._absent(ranks, world_size)
+        return self._mismatched() or self._lagging(len(ranks)) or self._silent_ranks(ranks, world_size)
 
     def _mismatched(self) -> Suspects | None:
         """Returns the few ranks that called something else than most others, or None."""
@@ -182,7 +182,7 @@ class Collectives(Extractor):
         few = sides[-1][1] if sides else frozenset()
         return Suspects(few, "torn") if few and len(few) < len(sides[0][1]) else None
 
-    def _behind(self, count: int) -> Suspects | None:
+    def _lagging(self, count: int) -> Suspects | None:
         """Returns the few ranks that stopped at a lower sequence number than the others, or None."""
         numbers = {wait.rank: wait.sequence for wait in self._waits.values() if wait.sequence is not None}
         if len(set(numbers.values())) < 2 or len(self._groups) > 1:
@@ -192,7 +192,7 @@ class Collectives(Extractor):
         return Suspects(behind, "behind", lowest, max(numbers.values())) if len(behind) * 2 <= count else None
 
     @staticmethod
-    def _absent(ranks: set[int], world_size: int | None) -> Suspects | None:
+    def _silent_ranks(ranks: set[int], world_size: int | None) -> Suspects | None:
         """Returns the ranks for which no watchdog reported a timeout, or None."""
         absent = frozenset(range(world_size or max(ranks) + 1)) - ranks
         # If the number of ranks is unknown, a paste may have been cut. Then only a few missing ranks among many mean
@@ -233,13 +233,13 @@ class Collectives(Extractor):
             self._waits[wait.rank] = wait
 
 
-def _even(calls: dict[str, set[int]]) -> bool:
+def _evenly_split(calls: dict[str, set[int]]) -> bool:
     return all(
         re.match(r"_?(?:ALLREDUCE|BROADCAST|REDUCE(?!_SCATTER)|\w+(?<!ALLTOALL)_BASE\b)", what) for what in calls
     )
 
 
-def _many_first(side: tuple[str, frozenset[int]]) -> tuple[int, int]:
+def _largest_first(side: tuple[str, frozenset[int]]) -> tuple[int, int]:
     return -len(side[1]), min(side[1])
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.parsing.extractor import NOTHING, Extractor, Taken
+from torchtriage.parsing.extractor import NOTHING, Extractor, FeedResult
 
 # …/aten/src/ATen/native/cuda/Loss.cu:186: nll_loss_forward: block: [3,0,0], thread: [17,0,0] Assertion `t >= 0 && t < n_classes` failed.
 _ASSERTION = lazy_regex(
@@ -25,11 +25,11 @@ class DeviceErrors(Extractor):
     words: ClassVar = ("Assertion", "NVRM: ")
     sources: ClassVar = frozenset({EventSource.DEVICE_ERROR})
 
-    def feed(self, line: Line, above: str = "") -> Taken:
+    def feed(self, line: Line, above: str = "") -> FeedResult:
         text = line.text
         if "Assertion" in text and (found := _ASSERTION.search(text)):
             file = found[1].replace("\\", "/").rpartition("/")[2]
-            return Taken((Event.at(line, f"{file}: {found[3]}: {found[4]}", EventSource.DEVICE_ERROR),), True)
+            return FeedResult((Event.at(line, f"{file}: {found[3]}: {found[4]}", EventSource.DEVICE_ERROR),), True)
         if "NVRM: " in text and (message := _XID.search(text)):
-            return Taken((Event.at(line, message[0], EventSource.DEVICE_ERROR),), True)
+            return FeedResult((Event.at(line, message[0], EventSource.DEVICE_ERROR),), True)
         return NOTHING

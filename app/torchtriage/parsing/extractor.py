@@ -12,7 +12,7 @@ from torchtriage.domain.line import Line
 from torchtriage.parsing.repeated_frames import RepeatedFrames
 
 
-class Taken(NamedTuple):
+class FeedResult(NamedTuple):
     """The result of reading a line: the events that the line completes, and whether the line is part of the extractor's
     text. If it is, other patterns in it do not count."""
 
@@ -20,8 +20,8 @@ class Taken(NamedTuple):
     claimed: bool
 
 
-NOTHING = Taken((), False)
-CLAIMED = Taken((), True)
+NOTHING = FeedResult((), False)
+CLAIMED = FeedResult((), True)
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Extractor(Protocol):
         """Returns a new extractor for one run."""
         return cls()
 
-    def feed(self, line: Line, above: str = "") -> Taken:
+    def feed(self, line: Line, above: str = "") -> FeedResult:
         """Reads a line that contains one of the words or continues an unfinished event. `above` is the text of the kept
         line above it."""
         ...
@@ -80,10 +80,10 @@ class Extractor(Protocol):
         return 0
 
 
-def taken(claimed: bool, events: list[Event]) -> Taken:
+def taken(claimed: bool, events: list[Event]) -> FeedResult:
     """Returns the result of `feed`, and empties the list of finished events."""
     if not events:
         return CLAIMED if claimed else NOTHING
-    finished = Taken(tuple(events), claimed)
+    finished = FeedResult(tuple(events), claimed)
     events.clear()
     return finished

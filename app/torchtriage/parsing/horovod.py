@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.parsing.extractor import Extractor, SharedState, Taken, taken
+from torchtriage.parsing.extractor import Extractor, FeedResult, SharedState, taken
 
 # One or more tensors were submitted … by subset of ranks and are waiting for remainder of ranks for more than 60 seconds.
 STALLED = "waiting for remainder of ranks for more than"
@@ -37,21 +37,21 @@ class Horovod(Extractor):
     def for_run(cls, shared: SharedState) -> Self:
         return cls(shared)
 
-    def feed(self, line: Line, above: str = "") -> Taken:
+    def feed(self, line: Line, above: str = "") -> FeedResult:
         text = line.text
         if line.stream in self._listing and (listed := _LISTED.match(text)):
-            self._lacks(line, listed[1])
+            self._add_missing(line, listed[1])
             return taken(False, self._finished)
         self._listing.discard(line.stream)
         if STALLED in text:  # The coordinator's line does not show its own rank.
             self._stalled = replace(
                 Event.at(line, text, EventSource.COLLECTIVE), rank=None, local_rank=None, fatal=False
             )
-            return Taken((self._stalled,), True)
+            return FeedResult((self._stalled,), True)
         if text.startswith("Missing ranks:"):
             self._listing.add(line.stream)
         elif lacking := _OF_TENSOR.search(text):
-            self._lacks(line, lacking[1])
+            self._add_missing(line, lacking[1])
         elif _SHUT_DOWN in text and line.rank is not None:
             self._shared.timed_out.add(line.rank)
         return taken(False, self._finished)
@@ -60,7 +60,7 @@ class Horovod(Extractor):
         """Returns whether the next line of a stream may name a missing rank."""
         return stream in self._listing
 
-    def _lacks(self, line: Line, ranks: str) -> None:
+    def _add_missing(self, line: Line, ranks: str) -> None:
         """Adds ranks that a tensor waits for. The stall continues at least to this line."""
         self._shared.missing.update(int(rank) for rank in re.findall(r"\d{1,6}", ranks))
         if self._stalled is not None:

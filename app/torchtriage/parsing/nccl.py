@@ -8,7 +8,7 @@ from typing import ClassVar
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.parsing.extractor import NOTHING, Extractor, Taken
+from torchtriage.parsing.extractor import NOTHING, Extractor, FeedResult
 
 # gpu-3:812:1200 [2] init.cc:340 NCCL WARN … · since NCCL 2.24 with its time before it
 _WARNED = lazy_regex(r"^(?:\[[\d :.,T+-]{8,40}\] )?([\w.-]+):([\dX]+):[\dX]+ \[\d+\] .{0,200}?NCCL WARN ")
@@ -33,13 +33,15 @@ class Nccl(Extractor):
     def __init__(self) -> None:
         self._members: dict[int, dict[tuple[str, str], int]] = {}
 
-    def feed(self, line: Line, above: str = "") -> Taken:
+    def feed(self, line: Line, above: str = "") -> FeedResult:
         text = line.text
         if "NCCL WARN" in text:
             warned = _WARNED.match(text)
             if warned is None:
                 return NOTHING
-            return Taken((replace(Event.at(line, text, EventSource.COLLECTIVE), host=line.host or warned[1]),), True)
+            return FeedResult(
+                (replace(Event.at(line, text, EventSource.COLLECTIVE), host=line.host or warned[1]),), True
+            )
         if " n" in text and (joined := _JOINED.search(text)):
             self._members.setdefault(int(joined[4]), {}).setdefault((joined[1], joined[2]), int(joined[3]))
         return NOTHING

@@ -11,7 +11,7 @@ from typing import ClassVar
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.line import Line
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.parsing.extractor import Extractor, Taken, taken
+from torchtriage.parsing.extractor import Extractor, FeedResult, taken
 
 _TERMINATE = lazy_regex(r"terminate called (?:after throwing an instance of '([^']+)'|recursively|without an active)")
 # clang's form: libc++abi: terminating due to uncaught exception of type std::runtime_error: no such stage
@@ -84,26 +84,26 @@ class ProcessExits(Extractor):
         self._finished: list[Event] = []
         self.workers: int | None = None  # on one host, if a launcher gives it
 
-    def feed(self, line: Line, above: str = "") -> Taken:
+    def feed(self, line: Line, above: str = "") -> FeedResult:
         return taken(self._read(line), self._finished)
 
     def _read(self, line: Line) -> bool:
         text = line.text
-        begun = self._terminated.get(line.stream)
-        if begun is not None and (what := _WHAT.match(text)):
-            self._cpp(begun, line, what[1])
+        first_line = self._terminated.get(line.stream)
+        if first_line is not None and (what := _WHAT.match(text)):
+            self._cpp_exception(first_line, line, what[1])
             return True
-        if begun is not None and line.position.lines_below(begun.position) > _OPEN_FOR:
-            self._cpp(begun, None, "")
+        if first_line is not None and line.position.lines_below(first_line.position) > _OPEN_FOR:
+            self._cpp_exception(first_line, None, "")
         if "terminate called" in text and _TERMINATE.search(text):
             self._terminated[line.stream] = line
             if same := _SAME_LINE.search(text):
-                self._cpp(line, None, same[1])
+                self._cpp_exception(line, None, same[1])
             return True
-        if ("Process name" in text or "Exit code" in text) and self._left_as_first(line, text):
+        if ("Process name" in text or "Exit code" in text) and self._merge_with_previous(line, text):
             return False
         if "trainer process with rank" in text and (aborted := _ABORTED.search(text)):
-            self._exited(line, "1", 1, int(aborted[1]))
+            self._add_exit(line, "1", 1, int(aborted[1]))
         elif "ode" in text or " with " in text or "exited" in text:
             self._exit_status(line, text)
         if "ignal" in text or "terminated by" in text or "libc++abi" in text or "FAILED  " in text:
@@ -112,7 +112,7 @@ class ProcessExits(Extractor):
             self.workers = int(last[1]) + 1
         return False
 
-    def _left_as_first(self, line: Line, text: str) -> bool:
+    def _merge_with_previous(self, line: Line, text: str) -> bool:
         """Returns whether this line and the line before it made an event together: one names a process, the other its
         status."""
         name, status = _NAMED.search(text), _ITS_STATUS.search(text)
@@ -124,7 +124,7 @@ class ProcessExits(Extractor):
             return False
         code, rank = int(status[1]), name["rank"]
         signal = _NAMES.get(code - 128)
-        self._exited(line, f"{128 - code} {signal}" if signal else str(code), 128 - code if signal else code,
+        self._add_exit(line, f"{128 - code} {signal}" if signal else str(code), 128 - code if signal else code,
                      int(rank) if rank else None)  # fmt: skip
         if rank is None:
             self._finished[-1] = replace(self._finished[-1], host=name["host"], local_rank=int(name["local"]))
@@ -135,11 +135,11 @@ class ProcessExits(Extractor):
         if " with " in text and (died := _DIED.search(text)):
             self._signal(line, died[1] or died[3], int(died[2]) if died[2] else None)
         if "noticed rank" in text and (noticed := _NOTICED.search(text)):
-            self._left(line, -int(noticed[2]), int(noticed[1]))
+            self._process_left(line, -int(noticed[2]), int(noticed[1]))
         if " code " in text and (left := _SPAWN_CODE.search(text)):
-            self._exited(line, left[2], int(left[2]), int(left[1]))
+            self._add_exit(line, left[2], int(left[2]), int(left[1]))
         elif "Container rank" in text and (left := _CONTAINER.match(text)):
-            self._left(line, int(left[2]), int(left[1]))
+            self._process_left(line, int(left[2]), int(left[1]))
         elif "ode" in text and "local_rank" not in text and (status := _STATUS.search(text)):
             self._status(line, int(status[1]))
         if (" with " in text or "xit Code" in text or "Exit code" in text or "exited" in text) and (
@@ -167,15 +167,18 @@ class ProcessExits(Extractor):
     def close(self) -> tuple[Event, ...]:
         """Returns the C++ exceptions whose what() is not in the log."""
         for line in list(self._terminated.values()):
-            self._cpp(line, None, "")
+            self._cpp_exception(line, None, "")
         return taken(False, self._finished).events
 
-    def _cpp(self, begun: Line, what: Line | None, message: str) -> None:
-        del self._terminated[begun.stream]
-        found = _TERMINATE.search(begun.text)
+    def _cpp_exception(self, first_line: Line, what: Line | None, message: str) -> None:
+        del self._terminated[first_line.stream]
+        found = _TERMINATE.search(first_line.text)
         text = f"terminate called: {found[1] if found and found[1] else 'std::exception'}: {message}"
         self._finished.append(
-            replace(Event.at(begun, text, EventSource.PROCESS_EXIT), lines=(what, begun) if what else (begun,))
+            replace(
+                Event.at(first_line, text, EventSource.PROCESS_EXIT),
+                lines=(what, first_line) if what else (first_line,),
+            )
         )
 
     def _signal(self, line: Line, name: str, rank: int | None) -> None:
@@ -183,18 +186,18 @@ class ProcessExits(Extractor):
             code = -int(Signals[name])
         except KeyError:
             return
-        self._exited(line, f"{code} {name}", code, rank)
+        self._add_exit(line, f"{code} {name}", code, rank)
 
     def _status(self, line: Line, number: int) -> None:
         if number in _NAMES and number not in _STOPPED:
             self._signal(line, _NAMES[number], None)
 
-    def _left(self, line: Line, code: int, rank: int) -> None:
+    def _process_left(self, line: Line, code: int, rank: int) -> None:
         """Adds a process that ended with a status in Python's form: minus the number of the signal."""
         name = f" {_NAMES[-code]}" if -code in _NAMES else ""
-        self._exited(line, f"{code}{name}", code, rank)
+        self._add_exit(line, f"{code}{name}", code, rank)
 
-    def _exited(self, line: Line, status: str, code: int, rank: int | None) -> None:
+    def _add_exit(self, line: Line, status: str, code: int, rank: int | None) -> None:
         text = f"exitcode {status}" + (f" rank {rank}" if rank is not None else "")
         event = Event.at(line, text, EventSource.PROCESS_EXIT, Where.EXIT)
         self._finished.append(replace(event, rank=rank if line.rank is None else line.rank, exit_code=code))

@@ -21,7 +21,7 @@ from torchtriage.parsing.tracebacks import Tracebacks
 E = TypeVar("E", bound=Extractor)
 
 
-class Fed(NamedTuple):
+class ReadLine(NamedTuple):
     """A line that was read: the line with its attempt, whether an extractor claims it, and the events that it
     completes."""
 
@@ -72,7 +72,7 @@ class RunExtractors:
         """Returns the line with its attempt."""
         return self.elastic.with_attempt(line)
 
-    def feed(self, line: Line, above: str, wanted: int) -> Fed:
+    def feed(self, line: Line, above: str, wanted: int) -> ReadLine:
         """Gives a line to the extractors with the `wanted` bits. `above` is the text of the kept line above it."""
         claimed, still_open = False, 0
         events: list[Event] = []  # `list[Event]()` takes ten times as long, for each kept line
@@ -92,7 +92,7 @@ class RunExtractors:
             self.open[line.stream] = still_open
         elif line.stream in self.open:
             del self.open[line.stream]
-        return Fed(line, claimed, events)
+        return ReadLine(line, claimed, events)
 
     def read_ahead(self, lines: Sequence[Line], begins: Iterable[int], at: int) -> int:
         """Returns how many lines, beginning with index `at`, one extractor read at once. This needs an extractor with

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import Line, Position
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.parsing.extractor import CLAIMED, NOTHING, Extractor, SharedState, Taken, taken
+from torchtriage.parsing.extractor import CLAIMED, NOTHING, Extractor, FeedResult, SharedState, taken
 from torchtriage.reading.slurm_nodelist import LIST
 from torchtriage.reading.slurm_nodelist import hosts as expanded
 
@@ -69,16 +69,16 @@ class Slurm(Extractor):
     def for_run(cls, shared: SharedState) -> Self:
         return cls(shared.launch_commands)
 
-    def feed(self, line: Line, above: str = "") -> Taken:
+    def feed(self, line: Line, above: str = "") -> FeedResult:
         text = _BAR.sub("", line.text)
         if not any(map(text.__contains__, self.words)):
             return NOTHING
         if "fatal: " in text and (message := _DAEMON.search(line.raw[:400])):
-            return Taken((Event.at(line, f"slurm daemon: {message[1]}", EventSource.SLURM),), True)
+            return FeedResult((Event.at(line, f"slurm daemon: {message[1]}", EventSource.SLURM),), True)
         stepd = _STEPD.search(text[:120])
         if stepd is None or _NOISE.search(text):
             return NOTHING
-        if self._left(text, above):
+        if self._is_left_shell(text, above):
             self.left.add(line.position)
             return CLAIMED
         rank, time = line.rank, line.time
@@ -97,11 +97,11 @@ class Slurm(Extractor):
             self._held.append(event)
             return CLAIMED
         if found and _LEFT_WITH.match(found[3]):
-            self._release(event)
+            self._place_failed_launch(event)
         self._finished.append(event)
         return taken(True, self._finished)
 
-    def _left(self, text: str, above: str) -> bool:
+    def _is_left_shell(self, text: str, above: str) -> bool:
         """Returns whether the line says that a user left a shell that Slurm had started, that a user released an
         allocation, or that srun ended a task because another one had failed."""
         if text.endswith("has been revoked."):
@@ -114,7 +114,7 @@ class Slurm(Extractor):
         self._failed = self._failed or (found is not None and not found[3].endswith(" 143"))  # of SIGTERM
         return False
 
-    def _release(self, left: Event) -> None:
+    def _place_failed_launch(self, left: Event) -> None:
         """Gives a launch that failed in only one task the place of the task that exited."""
         if len(self._held) == 1:
             held = self._held[0]

@@ -11,7 +11,7 @@ from torchtriage.domain.event import Event, EventSource, Raised, Where
 from torchtriage.domain.host import host_name
 from torchtriage.domain.line import Line
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.parsing.extractor import Extractor, Taken, taken
+from torchtriage.parsing.extractor import Extractor, FeedResult, taken
 
 # E1120 15:09:16.037000 1001 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1) local_rank: 0 (pid: 7) of binary: …
 _FAILED = lazy_regex(r"failed \(exitcode: (-?[1-9]\d{0,9})\) .{0,400}?\blocal_rank: (\d{1,6})\b")
@@ -77,7 +77,7 @@ class TorchElastic(Extractor):
         self.attempt = 0
         self.given_up = 0
 
-    def feed(self, line: Line, above: str = "") -> Taken:
+    def feed(self, line: Line, above: str = "") -> FeedResult:
         return taken(self._read(line), self._finished)
 
     def _read(self, line: Line) -> bool:

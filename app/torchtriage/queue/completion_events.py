@@ -43,7 +43,7 @@ class CompletionEvents:
         self._closing.set()
         if self._thread is not None:
             self._thread.join()
-        self._told(list(self._waiting))
+        self._on_ended(list(self._waiting))
 
     def _ask(self) -> None:
         pause = _PAUSE
@@ -55,7 +55,7 @@ class CompletionEvents:
                     self._thread = None
                     return
             try:
-                self._told(self._ended(waiting))
+                self._on_ended(self._ended(waiting))
             except TriageError as error:
                 pause = _AGAIN
                 log.warning("callers that wait for an incident are notified later: %s", error.message)
@@ -63,7 +63,7 @@ class CompletionEvents:
                 pause = _AGAIN
                 log.exception("callers that wait for an incident are notified later: the query failed")
 
-    def _told(self, ended: Iterable[str]) -> None:
+    def _on_ended(self, ended: Iterable[str]) -> None:
         for incident_id in ended:
             with self._changing:
                 future = self._waiting.pop(incident_id, None)

@@ -13,7 +13,7 @@ from functools import partial
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-from torchtriage.queue.subprocess_calls import LARGE, places_of_large
+from torchtriage.queue.subprocess_calls import LARGE, slots_for_large_logs
 
 
 class MemoryQueue:
@@ -22,7 +22,7 @@ class MemoryQueue:
     def __init__(self, work: Callable[[str], None], threads: int) -> None:
         self._work = work
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="triage")
-        self._large = ThreadPoolExecutor(places_of_large(threads), thread_name_prefix="triage-large")
+        self._large = ThreadPoolExecutor(slots_for_large_logs(threads), thread_name_prefix="triage-large")
         self._under_way: dict[str, Future[None]] = {}
         self._again: dict[str, int] = {}  # ids put again while running, with the bytes of their logs
         self._changing = threading.Lock()

@@ -106,7 +106,7 @@ class PostgresQueue:
         if self._running is not None:
             thread, worker = self._running
             with suppress(RuntimeError):  # the worker is dead
-                worker.begin_to_stop()
+                worker.request_stop()
             thread.join(_ENDING)
             if thread.is_alive():
                 log.warning("the queue did not stop within %d seconds; its jobs go to other processes", _ENDING)

@@ -21,7 +21,7 @@ from procrastinate.exceptions import ConnectorException, UniqueViolation
 from psycopg_pool import AsyncConnectionPool
 
 from torchtriage.errors import TriageError
-from torchtriage.queue.subprocess_calls import places_of_large
+from torchtriage.queue.subprocess_calls import slots_for_large_logs
 
 log = logging.getLogger(__name__)
 SMALL_LOGS, LARGE_LOGS = "small", "large"  # procrastinate's queues
@@ -54,7 +54,7 @@ _HELD = "SELECT id FROM procrastinate_jobs WHERE status = 'doing' AND worker_id 
 _DONE = "DELETE FROM procrastinate_jobs WHERE status = 'doing' AND id = ANY(%(ids)s::bigint[])"
 
 
-class Places:
+class JobSlots:
     """Limits the number of running jobs of one queue."""
 
     def __init__(self, count: int) -> None:
@@ -76,7 +76,7 @@ class Places:
 
 
 class Worker:
-    """All methods except `begin_to_stop` and `release` must be called from one event loop."""
+    """All methods except `request_stop` and `release` must be called from one event loop."""
 
     def __init__(
         self, address: dict[str, Any], work: Callable[[str], None], threads: int, beat: Callable[[], None]
@@ -85,8 +85,8 @@ class Worker:
         logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # this class logs these problems itself, once
         self._address, self._work, self._beat = address, work, beat
         self._loop = asyncio.get_running_loop()
-        self._places = {SMALL_LOGS: Places(threads), LARGE_LOGS: Places(places_of_large(threads))}
-        self._held: dict[str, Places] = {}  # by incident; two jobs of one incident share a place
+        self._places = {SMALL_LOGS: JobSlots(threads), LARGE_LOGS: JobSlots(slots_for_large_logs(threads))}
+        self._held: dict[str, JobSlots] = {}  # by incident; two jobs of one incident share a place
         self._news = {queue: asyncio.Event() for queue in _QUEUES}
         # More threads than places, for jobs that only have to store their result. If the database is slow, the threads
         # run out and no more jobs begin.
@@ -99,7 +99,7 @@ class Worker:
         self._well = False
 
     async def run(self) -> None:
-        """Works until `begin_to_stop`, and then waits for running jobs to end."""
+        """Works until `request_stop`, and then waits for running jobs to end."""
         while not self._stopping.is_set():
             try:
                 await self._round()
@@ -111,7 +111,7 @@ class Worker:
         await self._all_ended()
         self._threads.shutdown(wait=False)
 
-    def begin_to_stop(self) -> None:
+    def request_stop(self) -> None:
         """Takes no new jobs."""
         self._loop.call_soon_threadsafe(self._stopping.set)
 
@@ -132,9 +132,11 @@ class Worker:
             number = await self._register(app)
             async with asyncio.TaskGroup() as group:
                 others = [
-                    group.create_task(self._stay(app, number)),
-                    group.create_task(self._give_back(app, number)),
-                    group.create_task(app.job_manager.listen_for_jobs(on_notification=self._told, queues=_QUEUES)),
+                    group.create_task(self._work_until_stopped(app, number)),
+                    group.create_task(self._return_jobs(app, number)),
+                    group.create_task(
+                        app.job_manager.listen_for_jobs(on_notification=self._wait_for_notification, queues=_QUEUES)
+                    ),
                 ]
                 recording = group.create_task(self._record_ends(app))
                 takers = [group.create_task(self._take(app, number, queue)) for queue in _QUEUES]
@@ -150,14 +152,14 @@ class Worker:
         """Registers this process and returns its new number. Its running jobs continue under this number; other jobs
         under its old number become nobody's."""
         number = await app.job_manager.register_worker()
-        in_hand = list(self._in_hand())
+        in_hand = list(self._running_jobs())
         await app.connector.execute_query_async(_ADOPT, worker=number, ids=in_hand, before=self._number)
         if self._number is not None:
             await app.job_manager.unregister_worker(self._number)
         self._number = number
         return number
 
-    async def _stay(self, app: procrastinate.App, number: int) -> None:
+    async def _work_until_stopped(self, app: procrastinate.App, number: int) -> None:
         while True:
             await app.job_manager.update_heartbeat(number)
             self._well = True
@@ -179,16 +181,16 @@ class Worker:
             if not jobs:
                 await _within(_POLL, news.wait())
 
-    async def _told(self, *, channel: str, notification: Any) -> None:
+    async def _wait_for_notification(self, *, channel: str, notification: Any) -> None:
         self._news[channel.rpartition("#")[2]].set()  # the channel's name ends with the queue's name
 
-    def _begin(self, job_id: int, incident_id: str, places: Places) -> None:
+    def _begin(self, job_id: int, incident_id: str, places: JobSlots) -> None:
         self._release(incident_id)
         self._held[incident_id] = places
-        done = self._under_way[job_id] = self._loop.run_in_executor(self._threads, self._do, incident_id)
+        done = self._under_way[job_id] = self._loop.run_in_executor(self._threads, self._run_job, incident_id)
         done.add_done_callback(partial(self._end, job_id, incident_id))
 
-    def _do(self, incident_id: str) -> bool:
+    def _run_job(self, incident_id: str) -> bool:
         """Returns whether the id must be tried again."""
         try:
             self._work(incident_id)
@@ -227,7 +229,7 @@ class Worker:
         for job_id in ended:
             del self._ended[job_id]
 
-    async def _give_back(self, app: procrastinate.App, number: int) -> None:
+    async def _return_jobs(self, app: procrastinate.App, number: int) -> None:
         """Returns the jobs of dead processes to the queue, and jobs of this process that are not running here.
 
         After a lost connection, the database may have assigned a job that this process never received. If a process was
@@ -238,20 +240,20 @@ class Worker:
             # After an outage all heartbeats are old. First wait, so that living processes can send one.
             await asyncio.sleep(_LOOK)
             for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=_DEAD):
-                if job.id is not None and job.id not in self._in_hand():
+                if job.id is not None and job.id not in self._running_jobs():
                     log.warning(
                         "incident %s goes to another process: its process is gone", job.task_kwargs.get("incident")
                     )
                     await _retry(app, job.id)
             held = {row["id"] for row in await app.connector.execute_query_all_async(_HELD, worker=number)}
-            nobodys = held - self._in_hand()
+            nobodys = held - self._running_jobs()
             for job_id in nobodys & suspects:  # in two checks, so that jobs on their way here do not count
                 log.warning("job %d returned to the queue: it was not started", job_id)
                 await _retry(app, job_id)
             suspects = nobodys
             await app.job_manager.prune_stalled_workers(_FORGOTTEN)
 
-    def _in_hand(self) -> set[int]:
+    def _running_jobs(self) -> set[int]:
         return self._under_way.keys() | self._ended.keys()
 
     async def _all_ended(self) -> None:

@@ -46,7 +46,7 @@ def process_pool(count: int, memory: int) -> Iterator[ProcessPool]:
 
 def _caller() -> Callable[..., Any]:
     """Runs in the new process. Ends it when its owner dies, because another run may then write to the same files."""
-    threading.Thread(target=_end_with_owner, daemon=True).start()
+    threading.Thread(target=_exit_with_owner, daemon=True).start()
     return _call
 
 
@@ -54,7 +54,7 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[
     return function(*arguments, **named)
 
 
-def _end_with_owner() -> None:
+def _exit_with_owner() -> None:
     owner = multiprocessing.parent_process()
     assert owner is not None
     owner.join()

@@ -33,7 +33,7 @@ _GARBAGE = 10_000
 Make = Callable[..., Callable[..., Any]]
 
 
-def places_of_large(threads: int) -> int:
+def slots_for_large_logs(threads: int) -> int:
     """Returns how many of the threads may handle large logs, so that the others have room."""
     return max(1, threads // 2 - 1)
 
@@ -106,14 +106,14 @@ class SubprocessPool:
     def _called(self, arguments: tuple[Any, ...], process: _Process | None) -> Any:
         """Calls the function in an idle or new process, and puts the process back."""
         try:
-            self._go_on()
+            self._continue()
             if process is not None and process.made_with is not self._arguments:
                 process.end()
                 process = None
             if process is None or not process.is_alive():
                 process = _Process(self._make, self._arguments, self._memory)
             self._busy.add(process)
-            self._go_on()
+            self._continue()
             answer = process.ask(arguments, self._seconds)
         except BaseException as error:
             if process is not None:
@@ -121,7 +121,7 @@ class SubprocessPool:
                 self._busy.discard(process)
             process = None
             if isinstance(error, CallFailed):
-                self._go_on()  # the interruption may be the reason of the failure
+                self._continue()  # the interruption may be the reason of the failure
             raise
         finally:
             self._idle.put(process)
@@ -154,7 +154,7 @@ class SubprocessPool:
             if process is not None:
                 process.end()
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         if self._interrupted:
             raise Interrupted("the service is shutting down") from None
 
@@ -168,7 +168,7 @@ class _Process:
             target=_serve, args=(end, make, memory), name="triage", daemon=True
         )
         try:
-            with _starting, _undisturbed():
+            with _starting, _block_interrupts():
                 self._process.start()
         except OSError as error:  # the system has no resources for another process
             self._line.close()
@@ -191,7 +191,7 @@ class _Process:
         try:
             self._line.send_bytes(arguments)
         except OSError:
-            raise self._death() from None
+            raise self._exit_error() from None
         finally:
             patience.cancel()
         problem = self._receive(_START, "start")
@@ -206,7 +206,7 @@ class _Process:
         try:
             self._line.send(arguments)
         except OSError:
-            raise self._death() from None
+            raise self._exit_error() from None
         return self._receive(seconds, "triage")
 
     def kill(self) -> None:
@@ -222,10 +222,10 @@ class _Process:
             if self._line.poll(seconds):
                 return self._line.recv()
         except (EOFError, OSError):
-            raise self._death() from None
+            raise self._exit_error() from None
         raise CallFailed(f"the {what} took longer than {seconds:g} seconds and was ended")
 
-    def _death(self) -> CallFailed:
+    def _exit_error(self) -> CallFailed:
         self._process.join(_GONE)
         code = self._process.exitcode
         if code is not None and code < 0:
@@ -238,7 +238,7 @@ _starting = threading.Lock()  # multiprocessing starts one process at a time
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def _block_interrupts() -> Iterator[None]:
     """Blocks Ctrl-C (SIGINT) for processes started meanwhile, until they can ignore it."""
     resource_tracker.ensure_running()  # starting it later would unblock SIGINT
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

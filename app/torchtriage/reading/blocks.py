@@ -27,7 +27,7 @@ def blocks(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
     first = next(stream, b"")
     if encoded := utf16_or_32(first):
         encoding, mark = encoded
-        first, stream = _recoded(first[mark:], stream, encoding)
+        first, stream = _to_utf8(first[mark:], stream, encoding)
     if _is_binary(first[:_SAMPLE]):
         raise UnreadableLog(f"{name}: {BINARY}")
     rest = first.removeprefix(codecs.BOM_UTF8)
@@ -47,7 +47,7 @@ def blocks(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
         yield rest
 
 
-def _recoded(first: bytes, stream: Iterator[bytes], encoding: str) -> tuple[bytes, Iterator[bytes]]:
+def _to_utf8(first: bytes, stream: Iterator[bytes], encoding: str) -> tuple[bytes, Iterator[bytes]]:
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     return decoder.decode(first).encode(), (decoder.decode(chunk).encode() for chunk in stream)
 

@@ -20,7 +20,7 @@ def read(path: Path) -> bytes:
     with _own_folder(path.parent) as folder:
         handle = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
         with open(handle, "rb") as file:
-            _refuse_others(handle, path)
+            _check_owner(handle, path)
             with suppress(OSError):  # the folder may be read-only
                 os.utime(handle)  # marks the file as used, so that it is kept
             return file.read()
@@ -35,7 +35,7 @@ def keep(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _own_folder(path.parent) as folder:
             _write(folder, path.name, content)
-            _forget_old(folder, path.name.partition("-")[0])
+            _remove_old(folder, path.name.partition("-")[0])
     except OSError:
         return
 
@@ -45,13 +45,13 @@ def _own_folder(path: Path) -> Iterator[int]:
     """Opens the folder as a descriptor, so that the folder that was checked is the one that is used."""
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        _refuse_others(folder, path)
+        _check_owner(folder, path)
         yield folder
     finally:
         os.close(folder)
 
 
-def _refuse_others(handle: int, path: Path) -> None:
+def _check_owner(handle: int, path: Path) -> None:
     found = os.fstat(handle)
     if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PermissionError(f"{path}: others may write it")
@@ -69,7 +69,7 @@ def _write(folder: int, name: str, content: bytes) -> None:
         raise
 
 
-def _forget_old(folder: int, kind: str) -> None:
+def _remove_old(folder: int, kind: str) -> None:
     """Removes files of older knowledge and versions from the cache. Keeps the last used files of each kind."""
     same_kind = [name for name in os.listdir(folder) if name.startswith(f"{kind}-")]
     last_used = sorted(same_kind, key=lambda name: os.stat(name, dir_fd=folder).st_mtime, reverse=True)

@@ -263,31 +263,31 @@ def form_of(head: bytes) -> FileForm:
         return FileForm.RANK_STACKS
     if _RAS.match(begin):
         return FileForm.NCCL_RAS
-    if _FR_TABLES.match(begin) or _FR_TRACE.match(_unix(begin)):
+    if _FR_TABLES.match(begin) or _FR_TRACE.match(_unix_line_ends(begin)):
         return FileForm.FR_TRACE
     if _FAULTHANDLER.match(begin):
         return FileForm.FAULTHANDLER
     if _BUG_REPORT.match(begin):
         return FileForm.BUG_REPORT
     # The last line may be cut, because only the first bytes were read.
-    whole = _unix(begin if len(head) < HEAD else begin[: begin.rfind(b"\n") + 1])
+    whole = _unix_line_ends(begin if len(head) < HEAD else begin[: begin.rfind(b"\n") + 1])
     report = next((each for each in _REPORTS if each.begins.match(whole)), None)
-    return report.form if report is not None and _is_all(report, whole) else FileForm.LOG
+    return report.form if report is not None and _is_whole_report(report, whole) else FileForm.LOG
 
 
 def is_report(form: FileForm, content: bytes) -> bool:
     """Returns whether a text that begins like a report is one to its end, and not a log."""
-    begin = _unix(content.removeprefix(b"\xef\xbb\xbf").lstrip())
+    begin = _unix_line_ends(content.removeprefix(b"\xef\xbb\xbf").lstrip())
     if begin[:1] == b"{":
         return True  # its reader checks that
-    return any(each.form is form and each.begins.match(begin) and _is_all(each, begin) for each in _REPORTS)
+    return any(each.form is form and each.begins.match(begin) and _is_whole_report(each, begin) for each in _REPORTS)
 
 
-def _unix(text: bytes) -> bytes:
+def _unix_line_ends(text: bytes) -> bytes:
     return text.replace(b"\r\n", b"\n") if b"\r\n" in text else text
 
 
-def _is_all(report: _Report, content: bytes) -> bool:
+def _is_whole_report(report: _Report, content: bytes) -> bool:
     if report.holds is not None and not report.holds.search(content):
         return False
     return all(map(report.lines.match, set(content.split(b"\n"))))

@@ -97,7 +97,7 @@ class HitSelection:
                 continue
             line = block[start : min(end, start + MAX_SEARCHED_BYTES)]
             kind = hash(line[:_COMPARED].translate(None, _DIGITS))
-            times, index = self._similar.get(kind) or (0, self._shown(indexes, line))
+            times, index = self._similar.get(kind) or (0, self._first_confirmed(indexes, line))
             if times >= MAX_SIMILAR and not self._new_rank(kind, line):
                 self.skipped += 1
             elif index is not None:
@@ -132,7 +132,7 @@ class HitSelection:
         if found:
             counts = Counter(map(itemgetter(0), found))
             self._seen.update(counts)
-            self._ignored_patterns.update(index for index in counts if self._seen[index] >= self._most(index))
+            self._ignored_patterns.update(index for index in counts if self._seen[index] >= self._limit_of(index))
             if not self.latest.isdisjoint(counts):
                 self.newest = _newest(block, [hit for hit in found if hit[0] in self.latest])
                 found = [hit for hit in found if hit[0] not in self.latest]
@@ -147,11 +147,11 @@ class HitSelection:
             self.scanner, self._ignored = self.scanner.without(self._ignored_patterns), 0
         return found
 
-    def _most(self, index: int) -> int:
+    def _limit_of(self, index: int) -> int:
         """Returns the limit on the matches of a pattern."""
         return NO_LIMIT if index in self.errors else MAX_LATEST_MATCHES if index in self.latest else MAX_MATCHES
 
-    def _shown(self, indexes: list[int], line: bytes) -> int | None:
+    def _first_confirmed(self, indexes: list[int], line: bytes) -> int | None:
         """Returns the first pattern that really matches the line and is below its limit. Patterns that begin something
         long come first."""
         same = hash(line)

@@ -12,28 +12,28 @@ _NEAR = 3  # lines; farther above, too much time may have passed
 
 
 @dataclass(slots=True)
-class Stamps:
-    """Call `settled` with every kept line of a run, in order."""
+class TimeInference:
+    """Call `with_times` with every kept line of a run, in order."""
 
     _last: dict[str, tuple[Position, str]] = field(default_factory=dict)  # stream → position and time
     # position of the last line if it is the head of a traceback; known frames below it are left out
     _head: Position = START
 
-    def settled(self, lines: Sequence[Line]) -> list[Line]:
+    def with_times(self, lines: Sequence[Line]) -> list[Line]:
         """Returns the lines, each with the time of its writer's last line that had one, if that is close above.
 
         The body of a traceback counts as one line, however long it is.
         """
         if not self._last and not any(map(attrgetter("time"), lines)):
             return list(lines)
-        settled: list[Line] = []
+        with_times: list[Line] = []
         for line in lines:
             if line.time is not None:
                 self._last[line.stream] = line.position, line.time
             elif self._last:
                 line = self._near(line)
-            settled.append(line)
-        return settled
+            with_times.append(line)
+        return with_times
 
     def _near(self, line: Line) -> Line:
         head, self._head = self._head, START

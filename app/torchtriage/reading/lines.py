@@ -46,7 +46,7 @@ def lines(
     plain = list(reader.lines(head))
     texts = [line.text for many in plain for line in many]
     known = learn_labels(texts)
-    if any(known) or _show_custom_label(texts) or any(map(_may_hold_more, texts)):
+    if any(known) or _show_custom_label(texts) or any(map(_may_contain_several, texts)):
         reader = _Reader(file_origin, above, numbers, known, verbatim, learns=True)
         plain = list(reader.lines(head))
     yield from plain
@@ -79,7 +79,7 @@ def _head(
     return head, []
 
 
-def _may_hold_more(text: str) -> bool:
+def _may_contain_several(text: str) -> bool:
     """Returns whether a line may have been passed on by a logger, or have two writers. That can be decided when the
     labels are known."""
     return ("Traceback (" in text and not text.startswith("Traceback (")) or may_be_passed_on(text)

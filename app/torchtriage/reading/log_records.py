@@ -255,7 +255,7 @@ def _flat(data: dict[str, Any]) -> dict[str, str | int | float]:
                 elif isinstance(value, list):
                     value = _listed(name, value)
                 if isinstance(value, _FACT) and not isinstance(value, bool):
-                    fields.setdefault(name, _encodable(value) if isinstance(value, str) else value)
+                    fields.setdefault(name, _without_surrogates(value) if isinstance(value, str) else value)
         level = below[:_MAX_FIELDS]
     return fields
 
@@ -298,14 +298,14 @@ def _lines(message: str, traceback: str, fields: dict[str, str | int | float]) -
         message = f"{level.upper()}: {message}"
     of_message = message.split("\n") if message or not traceback else []
     if len(of_message) == 1 and not traceback:
-        of_message = [", ".join([*of_message, *_measured(fields, message)])]
+        of_message = [", ".join([*of_message, *_progress_fields(fields, message)])]
     lines = [*of_message, *(traceback.rstrip("\n").split("\n") if traceback else [])]
     if "py_callstack" in fields and isinstance(fields.get("errorCode"), int):  # torchrun's copy of an error
         lines = [f"exit code {fields['errorCode']}", *lines]
     return [line.rstrip("\r") for line in lines[:_LINES]]
 
 
-def _measured(fields: dict[str, str | int | float], message: str) -> list[str]:
+def _progress_fields(fields: dict[str, str | int | float], message: str) -> list[str]:
     """Returns the fields with the progress of training, such as `step=3`. Empty if the message itself names one of
     them."""
     numbers = [
@@ -335,6 +335,6 @@ def _number(fields: dict[str, str | int | float], names: tuple[str, ...]) -> int
     return int(found) if found.isdecimal() and len(found) < 7 else None
 
 
-def _encodable(text: str) -> str:
+def _without_surrogates(text: str) -> str:
     """Returns the text without lone surrogates, which JSON can contain and UTF-8 cannot."""
     return text if text.isascii() else text.encode(errors="replace").decode()

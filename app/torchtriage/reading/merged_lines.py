@@ -42,7 +42,7 @@ def split_line(text: str, known: Labels) -> list[str]:
         every = [part for part in text.split("\r") if part.strip()]
         last = [part[bar.end() :] if (bar := _BEHIND_BAR.match(part)) else part for part in every[-1:]]
         last = [piece for part in last for piece in _ENDED.split(part)]
-        parts = [*(part for part in every[:-1] if not _BAR.search(part)), *_newest_bar(every), *last]
+        parts = [*(part for part in every[:-1] if not _BAR.search(part)), *_last_bar_state(every), *last]
     if _ESCAPED_TRACEBACK in text:
         parts = [piece for part in parts for piece in _unescaped_traceback(part)]
     if "Traceback (" in text:
@@ -51,7 +51,7 @@ def split_line(text: str, known: Labels) -> list[str]:
     return parts
 
 
-def _newest_bar(every: list[str]) -> list[str]:
+def _last_bar_state(every: list[str]) -> list[str]:
     """Returns the last state of a bar that something else was printed over or after."""
     if not every:
         return []

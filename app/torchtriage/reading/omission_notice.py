@@ -8,12 +8,12 @@ _BEGIN = b'{"left_out": '
 _MAX_LENGTH = 500
 
 
-def line_for(reason: str) -> bytes:
+def omission_line(reason: str) -> bytes:
     """Returns the content that replaces a file which was left out."""
     return json.dumps({"left_out": reason}).encode() + b"\n"
 
 
-def reason_in(head: bytes) -> str | None:
+def omission_reason(head: bytes) -> str | None:
     """Returns why a file that begins with these bytes was left out. None for any other file."""
     if not head.startswith(_BEGIN) or len(head) > _MAX_LENGTH:
         return None

@@ -104,7 +104,7 @@ def _lines(dump: Any) -> Iterator[bytes]:
         raise NotRead("not a flight-recorder dump")
     left = [_MAX_VALUES]
     header = {key: value for key, value in dump.items() if key != "entries" and isinstance(key, str)}
-    head = _json(_copied(header, left))
+    head = _json(_json_copy(header, left))
     yield head[:-1] + (b", " if header else b"") + b'"entries": [\n'
     separator = b""
     entries = [entry for entry in dump.get("entries", ()) if isinstance(entry, dict)]
@@ -114,7 +114,7 @@ def _lines(dump: Any) -> Iterator[bytes]:
         ended = bool(entry.get("retired")) or entry.get("state") == "completed"
         if isinstance(frames, list) and (not ended or at >= len(entries) - _WITH_STACK):
             shown["frames"] = frames[:_MAX_FRAMES]  # last, because they are long
-        yield separator + _json(_copied(shown, left))
+        yield separator + _json(_json_copy(shown, left))
         separator = b",\n"
     yield b"\n]}\n"
 
@@ -123,14 +123,16 @@ def _json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _copied(value: Any, left: list[int], depth: int = 0) -> Any:
+def _json_copy(value: Any, left: list[int], depth: int = 0) -> Any:
     """Returns the value for JSON. Values that are nested too deep or have no plain type are left out. `left` is the
     number of values that may still be written."""
     left[0] -= 1
     if left[0] < 0:
         raise NotRead(f"more than {_MAX_VALUES:,} values")
     if isinstance(value, dict) and depth < _MAX_DEPTH:
-        return {str(key): _copied(inner, left, depth + 1) for key, inner in value.items() if isinstance(key, str | int)}
+        return {
+            str(key): _json_copy(inner, left, depth + 1) for key, inner in value.items() if isinstance(key, str | int)
+        }
     if isinstance(value, list | tuple) and depth < _MAX_DEPTH:
-        return [_copied(inner, left, depth + 1) for inner in value]
+        return [_json_copy(inner, left, depth + 1) for inner in value]
     return value if isinstance(value, str | int | float | bool) else None

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from torchtriage.domain.incident import Incident, Job, State, StoredFile
 from torchtriage.errors import UnreadableLog
 from torchtriage.reading.blocks import BINARY, blocks, holds_text
-from torchtriage.reading.omission_notice import line_for
+from torchtriage.reading.omission_notice import omission_line
 from torchtriage.reading.redaction.encoded_secrets import unspelled, without_spelled_secrets
 from torchtriage.reading.redaction.known_secrets import KnownSecrets
 from torchtriage.reading.redaction.redact import redact, redacted
@@ -81,7 +81,7 @@ def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
             chunks = chain((first,), file.chunks) if first else file.chunks
             if file.member and not holds_text(first):
                 deque(chunks, maxlen=0)  # reads past this file, because the next one follows it in the archive
-                left_out, chunks = left_out or name, iter((line_for(BINARY),))
+                left_out, chunks = left_out or name, iter((omission_line(BINARY),))
             else:
                 some_text = True
             clean = redacted(blocks(unspelled(chunks), name), known)

@@ -9,10 +9,10 @@ from typing import ClassVar, Self
 
 from torchtriage.domain.event import Event, EventSource, Frame, Raised, Where
 from torchtriage.domain.line import Line
-from torchtriage.parsing.extractor import Extractor, SharedState, Taken, taken
+from torchtriage.parsing.extractor import Extractor, FeedResult, SharedState, taken
 from torchtriage.parsing.repeated_frames import RepeatedFrames
 from torchtriage.parsing.tracebacks import grammar
-from torchtriage.parsing.tracebacks.open_traceback import Stream
+from torchtriage.parsing.tracebacks.open_traceback import OpenTraceback
 
 MAX_MESSAGE_LINES = 40  # lines
 IGNORED_FOR = 3  # lines in which the traceback that Python ignored must begin
@@ -43,12 +43,12 @@ class Tracebacks(Extractor):
     def __init__(
         self, repeated_frames: RepeatedFrames | None = None, launcher_frames: re.Pattern[str] | None = None
     ) -> None:
-        self._streams: dict[str, Stream] = {}
+        self._streams: dict[str, OpenTraceback] = {}
         self._code_places: dict[str, tuple[str, int]] = {}  # where each line of code was read first
         self._ends: dict[str | None, int] = {}
         self._repeated_frames = repeated_frames or RepeatedFrames()
         self._launcher_frames = launcher_frames
-        self._headed: Line | None = None  # the last line that started a traceback
+        self._last_head: Line | None = None  # the last line that started a traceback
         self._above = ""
         self.deep = False
         self._finished: list[Event] = []
@@ -57,20 +57,20 @@ class Tracebacks(Extractor):
     def for_run(cls, shared: SharedState) -> Self:
         return cls(shared.repeated_frames, shared.launcher_frames)
 
-    def feed(self, line: Line, above: str = "") -> Taken:
+    def feed(self, line: Line, above: str = "") -> FeedResult:
         self._above = above
         return taken(self._read(line), self._finished)
 
     def _read(self, line: Line) -> bool:
         stream = self._streams.get(line.stream)
         if stream is None:
-            stream = self._streams[line.stream] = Stream(code_places=self._code_places)
+            stream = self._streams[line.stream] = OpenTraceback(code_places=self._code_places)
         text = line.text
         if grammar.FORWARD in text:
             stream.forwarding, stream.frames = True, []
             return False
         if stream.reading == "nothing" and not grammar.may_begin(text):
-            stream.quotes(text)  # The line above it was cut off.
+            stream.names_child(text)  # The line above it was cut off.
             if text.startswith(grammar.AT_EXIT):
                 self._end(stream)
             return text.startswith(grammar.IGNORED) and self._ignore(stream, line)
@@ -85,7 +85,7 @@ class Tracebacks(Extractor):
             apart = grammar.UNCOMPILED.search(line.raw) or self._above.startswith(grammar.AT_EXIT)
             stream.logged = bool(apart) or (logged and "torch" not in self._above)
             stream.logged_rank = grammar.logged_rank(self._above) if logged else None
-        if stream.lost(line):
+        if stream.has_gap(line):
             self._end(stream)
         stream.position = line.position
         barred = text.lstrip()[:1] in ("|", "+") and not (stream.reading == "message" and grammar.SHELL.match(text))
@@ -96,7 +96,7 @@ class Tracebacks(Extractor):
         known = self._streams.get(stream)
         if known is None or known.reading != "frames" or known.half:
             return 0
-        read = known.take_frames(lines)
+        read = known.read_frames(lines)
         known.heads = max(known.heads, 1)
         self._cut(known)
         return read
@@ -113,7 +113,7 @@ class Tracebacks(Extractor):
         """Notes the writers of the next lines, and the number of the last line so far of the file."""
         for stream in dict.fromkeys([line.stream for line in lines]):
             if stream not in self._streams:
-                self._streams[stream] = Stream(code_places=self._code_places)
+                self._streams[stream] = OpenTraceback(code_places=self._code_places)
         self._ends[lines[-1].file] = lines[-1].number
         self._repeated_frames.expect(lines)
 
@@ -135,21 +135,21 @@ class Tracebacks(Extractor):
     def _at_end(self, head: Line) -> bool:
         return head.number + _NEAR_END > self._ends.get(head.file, 0)
 
-    def _ignore(self, stream: Stream, line: Line) -> bool:
+    def _ignore(self, stream: OpenTraceback, line: Line) -> bool:
         stream.ignored = line.position
         return True
 
-    def _step(self, stream: Stream, line: Line, text: str) -> bool:
+    def _step(self, stream: OpenTraceback, line: Line, text: str) -> bool:
         if text.startswith(grammar.IGNORED):
             self._end(stream)
             return self._ignore(stream, line)
         if text.startswith(grammar.AT_EXIT):
             self._end(stream)
             return False
-        text = stream.joined(text)
+        text = stream.join_wrapped(text)
         if stream.reading == "message" and stream.summary(line, text):
             return True
-        if stream.reading == "message" and stream.quotes_code(text):
+        if stream.reading == "message" and stream.is_quoted_frame(text):
             return True
         if "Traceback (" in text and grammar.HEAD.search(text):
             return self._head(stream, line, text)
@@ -165,17 +165,17 @@ class Tracebacks(Extractor):
             return self._in_message(stream, line, text)
         return self._bare(stream, line, text)
 
-    def _head(self, stream: Stream, line: Line, text: str) -> bool:
-        stream.quotes(text)  # It is on the same line as the traceback if a web form removed the line feeds.
+    def _head(self, stream: OpenTraceback, line: Line, text: str) -> bool:
+        stream.names_child(text)  # It is on the same line as the traceback if a web form removed the line feeds.
         if stream.reading == "message":
-            carried = grammar.CARRIED.fullmatch("".join(stream.message).strip())
+            carried = grammar.WRAPPED.fullmatch("".join(stream.message).strip())
             stream.inner |= (
                 "Original Traceback" in text or "(RANK " in text or stream.spawned is not None or bool(carried)
             )
             self._keep(stream)
             if not (stream.linked or stream.inner):
                 self._end(stream)
-        self._headed = line
+        self._last_head = line
         named = grammar.NOTEBOOK.match(text)
         stream.head, stream.cut_type = line, named[1].rstrip() if named else "exception"
         if "(RANK " in text and not stream.chain:  # The exception of torch.distributed.checkpoint above was cut off.
@@ -187,8 +187,8 @@ class Tracebacks(Extractor):
         stream.cells, stream.cell_indent = named is not None, len(text) - len(text.lstrip()) if named else 0
         return True
 
-    def _frame(self, stream: Stream, text: str, frame: Frame) -> bool:
-        headed = self._headed
+    def _frame(self, stream: OpenTraceback, text: str, frame: Frame) -> bool:
+        headed = self._last_head
         if stream.reading == "nothing" and headed is not None and stream.place[0].position == headed.position.down(1):
             stream.logged_rank = headed.rank  # A logger's label is only on the first line.
         if stream.reading == "message":
@@ -202,22 +202,22 @@ class Tracebacks(Extractor):
         self._cut(stream)
         return True
 
-    def _cut(self, stream: Stream) -> None:
+    def _cut(self, stream: OpenTraceback) -> None:
         self.deep = self.deep or len(stream.frames) > MAX_FRAMES + 1
         cut = stream.frames[: -MAX_FRAMES - 1]
         if cut:
             stream.outer = [frame for frame in (*stream.outer, *cut) if frame.user_code][-OUTER_FRAMES:]
             del stream.frames[: -MAX_FRAMES - 1]
 
-    def _in_frames(self, stream: Stream, line: Line, text: str) -> bool:
+    def _in_frames(self, stream: OpenTraceback, line: Line, text: str) -> bool:
         bare = text.strip("│╭╰─╮╯❱ ")
         if not bare or text[:1] in "│╭╰":
-            stream.boxed(text, line)
+            stream.keep_boxed_code(text, line)
             return True
         if bare[:1] == "F" and grammar.CUT_FRAME.match(bare):
             stream.half = text
             return True
-        if stream.cells and stream.frames and stream.cell_code(stream.outdented(text), line):
+        if stream.cells and stream.frames and stream.cell_code(stream.without_cell_indent(text), line):
             return True
         indent = len(text) - len(text.lstrip())
         # If the indents were lost, code is directly below its frame. Further down, only `raise` and `assert` are known.
@@ -226,7 +226,7 @@ class Tracebacks(Extractor):
             or (_is_next(stream, line) and bool(grammar.LOST_INDENT.match(bare)) and not grammar.LOG_LINE.match(text))
         )
         if stream.frames and (indent > stream.indent or unindented) and not grammar.BARE.match(bare):
-            stream.describe(text, line)
+            stream.keep_code(text, line)
             return True
         raised = grammar.raised_of(grammar.MARKS.sub("", text.strip()))
         if raised is None and stream.cells and bare.startswith(f"{stream.cut_type}: "):  # OpenCV's `error`
@@ -243,7 +243,7 @@ class Tracebacks(Extractor):
         stream.heads = max(stream.heads - 1, 0)
         return True
 
-    def _in_message(self, stream: Stream, line: Line, text: str) -> bool:
+    def _in_message(self, stream: OpenTraceback, line: Line, text: str) -> bool:
         if grammar.CONNECTOR.search(text):
             stream.linked = True
             stream.implicit = text.lstrip().startswith("During")
@@ -251,7 +251,7 @@ class Tracebacks(Extractor):
         if not text.strip(" .\u2026"):  # people write dots where they shorten a log
             stream.blank = True
             return True
-        if stream.quotes(text):
+        if stream.names_child(text):
             return True
         unfinished = not any(part.strip() for part in stream.message)
         if unfinished and stream.spawned is not None and not stream.inner and grammar.BARE.match(text):
@@ -259,7 +259,7 @@ class Tracebacks(Extractor):
             self._keep(stream)
             return self._bare(stream, line, text)
         ended = (
-            (stream.blank and not unfinished and not stream.within_source(text))
+            (stream.blank and not unfinished and not stream.is_source_line(text))
             or (grammar.LOG_LINE.match(text) and not grammar.QUOTED.match(text))
             or len(stream.message) >= MAX_MESSAGE_LINES
         )
@@ -277,9 +277,9 @@ class Tracebacks(Extractor):
         stream.lines.append(line)
         return True
 
-    def _bare(self, stream: Stream, line: Line, text: str) -> bool:
+    def _bare(self, stream: OpenTraceback, line: Line, text: str) -> bool:
         text = grammar.MARKS.sub("", text)
-        found = grammar.BARE.match(text) or grammar.TWICE.match(text)
+        found = grammar.BARE.match(text) or grammar.INTERLEAVED.match(text)
         passed = not found or found[1].endswith("Warning") or self._above.endswith(grammar.REFUSED)
         raised = None if passed else grammar.raised_of(text)
         if raised is None:
@@ -288,7 +288,7 @@ class Tracebacks(Extractor):
         stream.reading, stream.blank = "message", False
         return True
 
-    def _keep(self, stream: Stream) -> None:
+    def _keep(self, stream: OpenTraceback) -> None:
         """Adds the exception that was read to the chain, in which a cause comes before its effect."""
         if not stream.lines:
             return
@@ -307,20 +307,20 @@ class Tracebacks(Extractor):
         stream.lines, stream.message, stream.frames, stream.reading = [], [], [], "nothing"
         stream.quoted, stream.forward, stream.outer, stream.quoting = [], (), [], False
 
-    def _end(self, stream: Stream) -> None:
+    def _end(self, stream: OpenTraceback) -> None:
         self._keep(stream)
         chain, ignored, spawned, logged = tuple(stream.chain), stream.ignored, stream.spawned, stream.logged
         heads, cut, logged_rank, cells = stream.heads, stream.cut, stream.logged_rank, stream.cells
-        stream.forget()
+        stream.reset()
         stream.heads = heads if heads and chain else 0
-        if chain and ignored is None and not _unraisable(chain):
+        if chain and ignored is None and not _was_ignored(chain):
             source = EventSource.TRACEBACK if cells else _source_of(chain, self._launcher_frames)
             event = _event_of(chain, source, spawned, logged_rank, logged)
             text = event.text if spawned is None else f"-- Process {spawned} terminated with the following error:"
             self._finished.append(replace(event, source=EventSource.CUT_TRACEBACK, text=text) if cut else event)
 
 
-def _is_next(stream: Stream, line: Line) -> bool:
+def _is_next(stream: OpenTraceback, line: Line) -> bool:
     """Returns whether a line is directly below the innermost frame, whose code is still unknown."""
     return len(stream.place) == 1 and not stream.frames[-1].code and line.position == stream.place[0].position.down(1)
 
@@ -362,7 +362,7 @@ def _source_of(chain: tuple[Raised, ...], launcher_frames: re.Pattern[str] | Non
     return EventSource.TRACEBACK if any(raised.frames for raised in chain) else EventSource.EXCEPTION_LINE
 
 
-def _unraisable(chain: tuple[Raised, ...]) -> bool:
+def _was_ignored(chain: tuple[Raised, ...]) -> bool:
     """Returns whether Python ignored the exception, as in `__del__`. Such an exception ends no program."""
     frames = chain[-1].frames
     return bool(frames) and frames[0].function == "__del__"

@@ -34,17 +34,17 @@ BARE = lazy_regex(
     r"^((?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Interrupt|StopIteration|SystemExit|Fault|OutOfResources|CompilerFailed)"
     r"|(?:[A-Za-z_]\w*\.)+(?:error|timeout|\w*Timeout|Empty|Full|TimeoutExpired))(?::\s(.*)|$)"
 )
-# Every text that BARE or TWICE matches contains one of these.
+# Every text that BARE or INTERLEAVED matches contains one of these.
 _ENDINGS = ("Error", "Exception", "Interrupt", "StopIteration", "SystemExit", "Fault", "OutOfResources", "CompilerFailed",
             ".error", ".timeout", "Timeout: ", ".Empty", ".Full", ".TimeoutExpired")  # fmt: skip
 # Characters before a quoted line: list marks, mail marks, backticks, indents.
 MARKS = lazy_regex(r"^(?:[\s>*`\u2022-]|\d+[.)] ){1,12}")
 _NAME_OR_MARK = lazy_regex(r"[\w\s>*`\u2022-]")
-TWICE = lazy_regex(r"^((?:\w+\.)*\w*?(?:Error|Exception|Interrupt))\1+:?(?: :)? ?(.*)", re.S)
-GLUED = lazy_regex(r"^((?:\w+\.)*\w*?(?:Error|Exception))(?=[a-z'\"(\[])(.+)", re.S)
+INTERLEAVED = lazy_regex(r"^((?:\w+\.)*\w*?(?:Error|Exception|Interrupt))\1+:?(?: :)? ?(.*)", re.S)
+WITHOUT_COLON = lazy_regex(r"^((?:\w+\.)*\w*?(?:Error|Exception))(?=[a-z'\"(\[])(.+)", re.S)
 SOURCE_PLACE = lazy_regex(r"at \d+:\d+:")  # Triton's message: a position, the kernel's lines, a mark below the last one
 # Exception: KeyError:Traceback (most recent call last): how torch's DataLoader before 1.2 reported a worker's exception
-CARRIED = lazy_regex(r"[A-Z]\w*(?:Error|Exception):")
+WRAPPED = lazy_regex(r"[A-Z]\w*(?:Error|Exception):")
 UNDERLINE = lazy_regex(r"[~^]+")  # marks the failed part of the line of code above
 LIBRARY = lazy_regex(r"site-packages|dist-packages|/lib(?:64)?/python\d|^<frozen|^<string>|/torch/|\\lib\\")
 # KeyError                                  Traceback (most recent call last)
@@ -137,7 +137,7 @@ def may_begin(text: str) -> bool:
     for ending in _ENDINGS:  # Most lines contain none. This search takes a third of the time of the regexes below.
         if ending in text:
             text = MARKS.sub("", text)
-            return bool(BARE.match(text) or TWICE.match(text))
+            return bool(BARE.match(text) or INTERLEAVED.match(text))
     return False
 
 
@@ -189,14 +189,14 @@ def code_of(text: str) -> str:
 
 def raised_of(text: str) -> tuple[str, str] | None:
     """Returns type and message of an exception's last line, even if two ranks wrote it at the same time, or None."""
-    if twice := TWICE.match(text):
+    if twice := INTERLEAVED.match(text):
         message = twice[2]
         half = len(message) // 2
         return twice[1], message[:half] if message[:half] == message[half:] else message
     found = None if _DRIVE.match(text) else RAISED.match(text)
     if found and _is_class(found[1]):
         return found[1], found[2] or ""
-    if glued := GLUED.match(text):
+    if glued := WITHOUT_COLON.match(text):
         return glued[1], glued[2]
     return None
 

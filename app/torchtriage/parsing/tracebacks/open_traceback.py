@@ -17,7 +17,7 @@ GAP = 400  # lines; if more are missing, the rest of a traceback is not in the l
 
 
 @dataclass(slots=True)
-class Stream:
+class OpenTraceback:
     """One writer's traceback while it is being read. `heads` counts the tracebacks that started and have not ended."""
 
     frames: list[Frame] = field(default_factory=list)
@@ -66,26 +66,26 @@ class Stream:
         self.message, self.lines, self.summed = [text], [line], False
         return True
 
-    def take_frames(self, lines: Iterable[Line]) -> int:
+    def read_frames(self, lines: Iterable[Line]) -> int:
         """Reads frames with their code, in the form in which Python prints them. Returns how many of the lines it
         read."""
         taken = 0
         for line in lines:
             text = line.text
-            if self.lost(line):
+            if self.has_gap(line):
                 break
             if text[:8] == '  File "' and (frame := grammar.python_frame(text)):
                 self.frames.append(frame)
                 self.place, self.indent, self.missed = [line], 2, 0
             elif self.indent == 2 and self.frames and grammar.code_of(text):
-                self.describe(text, line)
+                self.keep_code(text, line)
             else:
                 break
             self.position = line.position
             taken += 1
         return taken
 
-    def joined(self, text: str) -> str:
+    def join_wrapped(self, text: str) -> str:
         """Returns the line, joined with the line above if a terminal or rich's box wrapped a frame."""
         half, self.half = self.half, ""
         whole = half + (text[2:] if half[:1] == "│" else text)
@@ -95,13 +95,13 @@ class Stream:
             self.half = whole.rstrip(" │")
         return text
 
-    def boxed(self, text: str, line: Line) -> None:
+    def keep_boxed_code(self, text: str, line: Line) -> None:
         """Keeps the line of code to which rich's box points."""
         found = grammar.RICH_CODE.match(text) if self.frames else None
         if found is not None:
-            self.describe(found[1], line)
+            self.keep_code(found[1], line)
 
-    def quotes(self, text: str) -> bool:
+    def names_child(self, text: str) -> bool:
         """Returns whether a parent process says in this line which child's traceback follows. Keeps the child's
         number."""
         found = grammar.SPAWNED.search(text) if "-- Process " in text else None
@@ -109,7 +109,7 @@ class Stream:
             self.spawned = int(found[1])
         return found is not None
 
-    def quotes_code(self, text: str) -> bool:
+    def is_quoted_frame(self, text: str) -> bool:
         """Returns whether a line below a message belongs to the frames of the user's code that Dynamo quotes."""
         bare = text.strip()
         if bare == grammar.QUOTES_CODE:
@@ -127,7 +127,7 @@ class Stream:
             return not bare
         return True
 
-    def describe(self, text: str, line: Line) -> None:
+    def keep_code(self, text: str, line: Line) -> None:
         """Keeps the line of code below the innermost frame, or the marks that underline a part of it."""
         last, code = self.frames[-1], text.strip().partition(_OTHER_FRAME)[0].rstrip()
         if not last.code and "^" not in code and not self._is_of_another_frame(code):
@@ -152,11 +152,11 @@ class Stream:
         """Returns the frame that a line names. If a notebook's traceback is open, its form counts too."""
         frame = grammar.frame_of(text)
         if frame is None and self.reading == "frames":
-            frame = grammar.cell_frame(self.outdented(text))
+            frame = grammar.cell_frame(self.without_cell_indent(text))
             self.cells = self.cells or frame is not None
         return frame
 
-    def outdented(self, text: str) -> str:
+    def without_cell_indent(self, text: str) -> str:
         """Returns a line without the indent that all lines of the notebook's traceback have."""
         indent = self.cell_indent
         return text[indent:] if indent and not text[:indent].strip() else text
@@ -172,7 +172,7 @@ class Stream:
             self.place.append(line)
         return True
 
-    def lost(self, line: Line) -> bool:
+    def has_gap(self, line: Line) -> bool:
         """Returns whether too many lines are missing above this one to continue the traceback."""
         return self.position is not None and line.position.lines_below(self.position) > GAP
 
@@ -193,7 +193,7 @@ class Stream:
             return not text.lstrip().startswith(grammar.DYNAMO_HINTS)
         return not above.strip() or above.rstrip().endswith((":", ",")) or above[:1] in " \t" or len(self.message) > 1
 
-    def within_source(self, text: str) -> bool:
+    def is_source_line(self, text: str) -> bool:
         """Returns whether a line is part of the source that a compiler's message quotes, which can have empty lines."""
         return (
             text[:1] in (" ", "\t")
@@ -206,9 +206,9 @@ class Stream:
         """Whether an exception was read that is not only a parent's quote of a spawned process."""
         return bool(self.chain) and self.spawned is None
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Returns to the state before anything was read."""
-        Stream.__init__(self, position=self.position, code_places=self.code_places)
+        OpenTraceback.__init__(self, position=self.position, code_places=self.code_places)
 
 
 @lru_cache(maxsize=1024)

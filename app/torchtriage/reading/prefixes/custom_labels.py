@@ -73,14 +73,16 @@ _INSIDE = ("rank", "short", "local", "number", "bracket", "compose", "kubetail",
 def custom_label(lines: Sequence[str]) -> str | None:
     """Returns a regex for the text with which nearly all of a file's first lines begin, or None."""
     filled = [line[:_MAX_LENGTH] for line in lines if line.strip()]
-    if len(filled) < _MIN_COUNT or not _begin_alike(filled) or not _FOREIGN_BEHIND.search("\n".join(filled)):
+    if len(filled) < _MIN_COUNT or not _same_beginning(filled) or not _FOREIGN_BEHIND.search("\n".join(filled)):
         return None
     label = _label_part("".join(_common_tokens(filled)))
     if not label:
         return None
     hits = [*filter(None, map(re.compile(_regex(label, frozenset())).match, filled))]
     rests = [hit.string[hit.end() :] for hit in hits]
-    if len(rests) < _enough(filled) or not any(_FOREIGN_THERE.match(_without_known(rest)) for rest in rests):
+    if len(rests) < _min_labelled_lines(filled) or not any(
+        _FOREIGN_THERE.match(_without_known(rest)) for rest in rests
+    ):
         return None
     numbers = zip(*(_DIGITS.findall(CLOCK.sub("", hit[0])) for hit in hits), strict=False)
     return _regex(label, frozenset(at for at, values in enumerate(numbers) if _is_counter(values)))
@@ -101,14 +103,14 @@ def _without_known(text: str) -> str:
     return text
 
 
-def _begin_alike(lines: list[str]) -> bool:
+def _same_beginning(lines: list[str]) -> bool:
     """Returns whether nearly all lines begin with the same character, or with a digit. This decides for most files."""
     first = Counter(map(itemgetter(0), lines))
     digits = sum(often for char, often in first.items() if char.isdigit())
-    return max(digits, *first.values()) >= _enough(lines)
+    return max(digits, *first.values()) >= _min_labelled_lines(lines)
 
 
-def _enough(lines: Sequence[object]) -> float:
+def _min_labelled_lines(lines: Sequence[object]) -> float:
     """Returns how many of the lines must have a label."""
     return min(_NEARLY_ALL * len(lines), len(lines) - _HEADINGS) if len(lines) > 4 * _HEADINGS else len(lines)
 

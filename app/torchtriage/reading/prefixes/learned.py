@@ -138,7 +138,7 @@ def learned_label(lines: Sequence[str]) -> str | None:
         return None
     name = next((name for name, form in FORMS.items() if _fits(name, form, filled)), None)
     if name is None and _NUMBER_OR_HOST.search("\n".join(["", *filled])):
-        name = "number" if _surely_numbered(filled) else "host" if _surely_of_hosts(filled) else None
+        name = "number" if _begin_with_tasks(filled) else "host" if _begin_with_hosts(filled) else None
     return name
 
 
@@ -147,14 +147,14 @@ def is_host(name: str) -> bool:
     return bool(_HOST.match(name)) and not _NO_HOST.search(name)
 
 
-def _surely_of_hosts(lines: list[str]) -> bool:
+def _begin_with_hosts(lines: list[str]) -> bool:
     """Returns whether some lines begin with hosts because only remote output is labelled: a few typical host names
     appear again and again."""
     names = Counter(hit["host"] for hit in map(FORMS["host"].match, lines) if hit and is_host(hit["host"]))
     return 1 < len(names) <= _MAX_COUNT and min(names.values()) >= _LINES_PER_HOST
 
 
-def _surely_numbered(lines: list[str]) -> bool:
+def _begin_with_tasks(lines: list[str]) -> bool:
     """Returns whether some lines begin with task numbers because only srun labels its output, and not the job script.
     Then a traceback has the same number before its head and its frames, or a few numbers appear again and again."""
     found = [hit for hit in map(FORMS["number"].match, lines) if hit]
@@ -169,7 +169,7 @@ def _surely_numbered(lines: list[str]) -> bool:
     return 1 < len(numbers) <= len(found) / _LINES_PER_TASK and len(found) >= _TASK_SHARE * len(lines)
 
 
-def _of_containers(found: list[re.Match[str]]) -> bool:
+def _are_containers(found: list[re.Match[str]]) -> bool:
     """Returns whether the words after pods' names are containers, which are few, and not each line's own first word
     (`step 12`)."""
     counted = sum(bool(_COUNTED.match(hit.string, hit.end())) for hit in found)
@@ -185,7 +185,7 @@ def _count_lines(found: list[re.Match[str]]) -> bool:
     return numbers[0] > len(numbers) or any(_FRAME.match(hit.string[hit.end() :].strip()) for hit in found)
 
 
-def _mostly(form: re.Pattern[str], lines: list[str]) -> list[re.Match[str]]:
+def _matches_of_most(form: re.Pattern[str], lines: list[str]) -> list[re.Match[str]]:
     """Returns the matches of a form, or an empty list if too many lines do not match, which usually shows soon."""
     found: list[re.Match[str]] = []
     most, at = int((1 - _SHARE) * len(lines) + 0.5), 0  # lines that need not match
@@ -200,7 +200,7 @@ def _mostly(form: re.Pattern[str], lines: list[str]) -> list[re.Match[str]]:
 
 
 def _fits(name: str, form: re.Pattern[str], lines: list[str]) -> bool:
-    found = _mostly(form, lines)
+    found = _matches_of_most(form, lines)
     names = [next(value for value in hit.groups() if value) for hit in found]
     if name == "host":
         names = [host for host in names if not _NO_HOST.search(host)]
@@ -213,6 +213,6 @@ def _fits(name: str, form: re.Pattern[str], lines: list[str]) -> bool:
         return _count_lines(found)
     if name in _OWN_NUMBERS:
         return True
-    if name == "stern" and not _of_containers(found):
+    if name == "stern" and not _are_containers(found):
         return False
     return len(set(names)) <= min(_MAX_COUNT if name != "bracket" else 4096, len(lines) / 2)

@@ -100,7 +100,7 @@ def without_margins(lines: Sequence[str]) -> list[str]:
 def tails(lines: Sequence[str]) -> tuple[str, ...]:
     """Returns the marks at the end of nearly every line, such as those of a table or terminal pane, the last ones
     first."""
-    if fields := _fields_behind(lines):
+    if fields := _trailing_fields(lines):
         return (fields,)
     marked = sum(line.rstrip().endswith(_TAILS) for line in lines[:_FIRST])
     texts = [line.rstrip() for line in lines if line.strip()] if marked * 2 >= min(len(lines), _FIRST) else []
@@ -114,7 +114,7 @@ def tails(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _fields_behind(lines: Sequence[str]) -> str:
+def _trailing_fields(lines: Sequence[str]) -> str:
     """Returns the fields that a collector added after nearly every line. Usually empty."""
     first = [line.rstrip() for line in lines[:_FIRST]]
     if len(first) < _FIRST or len({line[-_MIN_LENGTH:] for line in first}) > 1:
