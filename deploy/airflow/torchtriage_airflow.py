@@ -73,7 +73,7 @@ def report_success(context: Any) -> None:
     """For `on_success_callback`: tells that a task ended well, by which the decisions about its attempts are graded."""
     settings = settings_here()
     facts = facts_of(context)
-    client.tell_summary(settings, json.dumps({name: facts[name] for name in ("job_name", "job_id")}))
+    client.send_summary(settings, json.dumps({name: facts[name] for name in ("job_name", "job_id")}))
 
 
 def report(context: Any, exception: BaseException | None) -> dict[str, Any]:

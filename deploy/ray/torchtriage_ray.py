@@ -100,4 +100,4 @@ def _tell_good_end(facts: dict[str, str]) -> None:
     settings = client.settings_of(argparse.Namespace(), 60)
     if settings.url and facts.get("job_name"):
         told = {name: facts[name] for name in ("job_name", "job_id", "cluster") if facts.get(name)}
-        client.tell_summary(settings, json.dumps(told))
+        client.send_summary(settings, json.dumps(told))

@@ -101,7 +101,7 @@ def watched(run: list[Print], until: float, stacks: bool = False) -> list[tuple[
         works = at < len(run) and run[at].works
         if found := watch.look(now, lambda works=works: works):  # type: ignore[misc]
             if stacks and watch.may_be_work(found) and at < len(run) and run[at].moves:
-                watch.bear()
+                watch.withdraw_silence()
                 continue
             news.append((now, found))
     return news

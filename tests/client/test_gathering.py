@@ -67,7 +67,7 @@ def test_only_the_newest_lines_of_the_kernel_are_sent(bench: Bench) -> None:
 )
 def test_lines_from_before_the_job_are_none_of_it(told: str, newer: int) -> None:
     since = 1893456000.0 - 600  # ten minutes before 2030
-    kept = client._newer(told.encode(), since).decode()
+    kept = client._lines_since(told.encode(), since).decode()
     assert kept == "".join(told.splitlines(True)[len(told.splitlines()) - newer :])
 
 

@@ -110,7 +110,7 @@ def test_a_silence_in_which_the_ranks_work_is_a_hang_after_more_time() -> None:
     news = watch.look(now + 91)
     assert news is not None
     assert (news.kind, news.limit, watch.may_be_work(news)) == ("silent", 90, True)
-    watch.bear()
+    watch.withdraw_silence()
     assert watch.look(now + 599) is None
     news = watch.look(now + 601)
     assert news is not None
@@ -131,7 +131,7 @@ def test_a_silence_that_was_borne_says_nothing_when_it_ends_and_the_next_is_look
         news = watch.look(now + 91)
         assert news is not None
         assert news.limit == 90
-        watch.bear()
+        watch.withdraw_silence()
         now += 200
 
 

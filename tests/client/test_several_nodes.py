@@ -85,7 +85,7 @@ def test_the_verdict_says_how_many_nodes_it_rests_on(job: dict[str, Any], line: 
     ],
 )  # fmt: skip
 def test_options_of_a_launcher_tell_the_node(command: list[str], facts: dict[str, str]) -> None:
-    assert client._said_to(command) == facts
+    assert client._facts_of_command(command) == facts
 
 
 def test_a_launcher_of_all_nodes_reports_once(bench: Bench) -> None:

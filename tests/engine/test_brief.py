@@ -14,7 +14,7 @@ from torchtriage.answer.brief.brief import Brief, brief, lines_needed
 from torchtriage.answer.brief.token_count import MIN_TOKENS, token_count
 from torchtriage.domain.entry import Language
 from torchtriage.engine import Engine
-from torchtriage.reading.reread_lines import look_again
+from torchtriage.reading.reread_lines import reread
 from torchtriage.reading.sources import LogFile, Run, from_bytes
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH"
@@ -32,7 +32,7 @@ def failing(ranks: int = 4, progress: int = 20) -> bytes:
 
 def of(engine: Engine, run: Run, lang: Language = "en", tokens: int = 2000) -> Brief:
     verdict = engine.triage(run, lang)
-    return brief(verdict, look_again(run, lines_needed(verdict)), lang, tokens)
+    return brief(verdict, reread(run, lines_needed(verdict)), lang, tokens)
 
 
 def section(made: Brief, title: str) -> str:
@@ -117,7 +117,7 @@ def test_of_many_files_the_lines_of_those_that_matter_are_read(engine: Engine) -
     run = Run("8 files", files, several=True, names=tuple(logs))
     verdict = engine.triage(run)
     asked.clear()
-    made = brief(verdict, look_again(run, lines_needed(verdict)))
+    made = brief(verdict, reread(run, lines_needed(verdict)))
     assert "rank_5.log:\n" in made.text
     assert f"> 26 {RAISED}" in made.text
     assert "line 20 of rank_5.log" in section(made, "What ranks did last")

@@ -13,7 +13,7 @@ from torchtriage.answer.brief.brief import brief, lines_needed
 from torchtriage.answer.reasons import tell
 from torchtriage.domain.verdict import ClockOffset, Verdict
 from torchtriage.engine import Engine
-from torchtriage.reading.reread_lines import look_again
+from torchtriage.reading.reread_lines import reread
 from torchtriage.reading.sources import from_bytes, open_path
 from torchtriage.storage.verdict_json import from_stored, to_stored
 
@@ -178,7 +178,7 @@ def test_the_first_steps_of_a_long_run_are_enough(engine: Engine, tmp_path: Path
 def test_the_brief_tells_of_it(engine: Engine, tmp_path: Path) -> None:
     hosts = {"gpu-1": trained([0]), "gpu-2": [*trained([1], 41.0), *raised("KeyError: 'image'", 1, 200.0)]}
     verdict = triage(engine, tmp_path, hosts)
-    seen = look_again(open_path(tmp_path), lines_needed(verdict))
+    seen = reread(open_path(tmp_path), lines_needed(verdict))
     assert "- clock of gpu-2: 41.0 s ahead of gpu-1 (12 common steps)" in brief(verdict, seen).text
     assert "gpu-2 的时钟比 gpu-1 快 41.0 秒（12 个共同的 step）" in brief(verdict, seen, "zh").text
 

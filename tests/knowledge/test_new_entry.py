@@ -10,7 +10,7 @@ from torchtriage.errors import BadInput
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.accept_expectations import accepted
 from torchtriage.knowledge.checks import problems
-from torchtriage.knowledge.example_extraction import cut_example
+from torchtriage.knowledge.example_extraction import extract_example
 from torchtriage.knowledge.loader import load
 from torchtriage.knowledge.new_entry import Sample, case_name, failure, new_case, new_entry, path_of, with_case
 from torchtriage.knowledge.proposed_sign import MAX_LENGTH, proposed_sign
@@ -155,17 +155,17 @@ done
 
 
 def test_an_example_is_one_writers_traceback_without_secrets() -> None:
-    text, example = cut_example(from_bytes(LOG.encode()), None, 6)
+    text, example = extract_example(from_bytes(LOG.encode()), None, 6)
     assert text == "flux.Lost: tube 17"
     lines = example.splitlines()
     assert [line[:9] for line in lines] == ["[rank1]: "] * 5
     assert lines[0].endswith("(most recent call last):")
     assert lines[-1].endswith("of the lab")
     assert "abcdefghij" not in example
-    assert cut_example(from_bytes(LOG.encode()), None, 3)[1] == example
-    assert cut_example(from_bytes(LOG.encode()), None, 9) == ("done", "done")
+    assert extract_example(from_bytes(LOG.encode()), None, 3)[1] == example
+    assert extract_example(from_bytes(LOG.encode()), None, 9) == ("done", "done")
     with pytest.raises(BadInput, match="has no line 10"):
-        cut_example(from_bytes(LOG.encode()), None, 10)
+        extract_example(from_bytes(LOG.encode()), None, 10)
 
 
 @pytest.mark.parametrize(

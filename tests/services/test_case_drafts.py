@@ -20,7 +20,7 @@ from torchtriage.knowledge.drafted_entry import rough_entry_of
 from torchtriage.services import drafts
 from torchtriage.services.back_test import BackTestJobs, counted, specific_cases
 from torchtriage.services.draft_approval import move_draft, to_retriage, tracking_of, undo
-from torchtriage.services.engine_runner import Tried
+from torchtriage.services.engine_runner import DraftResult
 from torchtriage.services.incidents import read_incident
 from torchtriage.services.retriage import Difference, Retriage
 from torchtriage.services.retriage_job import RetriageJobs, Stage
@@ -172,7 +172,7 @@ def test_each_incident_is_counted_once(
 ) -> None:
     entry = rough_entry_of(CASE)
     kept = TriagedIncident("7", Job(), StoredLog("", ()), VerdictKey(before[0], before[1], "v1:a", before[2]))
-    tried = Tried("explained", now[0], True, now[1])
+    tried = DraftResult("explained", now[0], True, now[1])
     told = counted(BackTest(), entry, specific_cases(service, entry), [kept], [tried])
     assert told.counts == ({kind: 1} if kind else {})
     assert told.changed == (("7",) if kind else ())

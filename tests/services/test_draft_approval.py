@@ -153,7 +153,7 @@ def test_maintenance_adopts_drafts_approved_on_another_server_and_counts_tracked
     first, tracked = sound(service), moved(service, sound_other(service), DraftState.TRACKING)
     moved(service, first, DraftState.APPLIED)
     shown = triaged(service, UNKNOWN.replace("3005", "7").encode(), "2")
-    upkeep.turn()
+    upkeep.run_round()
     assert other.knowledge_version == service.knowledge_version
     assert other.settled.wait(60)  # its groups were looked at with the new entry
     counted = tracking_of(other, tracked.id)
@@ -196,7 +196,7 @@ def test_an_entry_that_cannot_be_used_is_not_shown_as_in_use(service: Service, t
     with pytest.raises(BadInput, match="do not load now"):
         moved(broken, stored, DraftState.APPLIED)
     assert drafts.read_draft(broken, stored.id).state is DraftState.DRAFT
-    Maintenance(broken).turn()  # goes on with all else
+    Maintenance(broken).run_round()  # goes on with all else
 
 
 def test_groups_of_the_failure_continue_under_the_new_entry(service: Service) -> None:

@@ -93,11 +93,11 @@ def test_folders_that_cannot_be_loaded_are_reported_until_they_can(
     broken = overlay / "custom" / "broken.yaml"
     with opened(tmp_path, overlay, workers=0) as service:
         upkeep = Maintenance(service)
-        upkeep.turn()
+        upkeep.run_round()
         assert (metric(service), caplog.messages) == (0, [])
         broken.write_text(BROKEN)
         for _ in range(2):
-            upkeep.turn()
+            upkeep.run_round()
             assert metric(service) == 1
         (line,) = caplog.messages
         assert line.startswith(

@@ -14,7 +14,7 @@ from torchtriage.domain.incident import Incident, Job
 from torchtriage.errors import BadInput, NotFound, NotTriaged
 from torchtriage.services import outbox
 from torchtriage.services.accept import accept
-from torchtriage.services.explanation import explanation_of, put_question
+from torchtriage.services.explanation import explanation_of, queue_question
 from torchtriage.services.incidents import forget_incident, read_incident
 from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.services.triage_incident import triage_incident
@@ -56,7 +56,7 @@ def triaged(service: Service, log: bytes = LOG) -> Incident:
 
 def asked(service: Service, incident: Incident) -> ExplanationState:
     """-> what there is once the model was asked one time."""
-    put_question(service, incident.id, "en", "ann")
+    queue_question(service, incident.id, "en", "ann")
     outbox.send_one(service)
     return explanation_of(service, incident.id)
 
@@ -137,7 +137,7 @@ def test_one_that_is_too_slow_is_given_up_after_a_second(service: Service, fake:
 def test_it_is_asked_once_while_a_question_waits_and_again_later(service: Service, fake: Model) -> None:
     fake.says = honest
     incident = triaged(service)
-    put_question(service, incident.id, "en", "ann")
+    queue_question(service, incident.id, "en", "ann")
     assert explanation_of(service, incident.id).asked
     asked(service, incident)
     assert not outbox.send_one(service)
@@ -147,17 +147,17 @@ def test_it_is_asked_once_while_a_question_waits_and_again_later(service: Servic
 
 def test_a_question_about_an_unknown_incident_is_refused(service: Service, tmp_path: Path, fake: Model) -> None:
     with pytest.raises(NotFound):
-        put_question(service, "77", "en", "ann")
+        queue_question(service, "77", "en", "ann")
     waiting = accept(service, Job(), [upload(OUT_OF_MEMORY)]).incident_id
     with pytest.raises(NotTriaged):
-        put_question(service, waiting, "en", "ann")
+        queue_question(service, waiting, "en", "ann")
 
 
 def test_it_is_off_by_default(tmp_path: Path) -> None:
     service = open_service(Settings(data_dir=tmp_path, workers=0), lambda *_: None, working=False)
     incident = triaged(service)
     with pytest.raises(BadInput):
-        put_question(service, incident.id, "en", "ann")
+        queue_question(service, incident.id, "en", "ann")
     close_service(service)
 
 

@@ -24,7 +24,7 @@ def test_the_planner_statistics_are_refreshed(service: Service) -> None:
         if service.database.is_sqlite
         else "SELECT count(*) FROM pg_stats WHERE tablename = 'incidents'"
     )
-    Maintenance(service).turn()
+    Maintenance(service).run_round()
     with service.database.reading() as session:
         assert session.execute(text(known)).scalar_one() > 5
 

@@ -90,7 +90,7 @@ def test_maintenance_sends_sums_with_the_names_of_the_metrics(sending: Service, 
     hours = Job(job_id="1", gpus=8, started_at="2026-05-01T00:00:00Z", ended_at="2026-05-01T02:00:00Z")
     triaged(sending, OUT_OF_MEMORY, replace(hours, provisional=True))
     triaged(sending, OUT_OF_MEMORY, replace(hours, provisional=False))
-    Maintenance(sending).turn()
+    Maintenance(sending).run_round()
     sums = endpoint.sums()
     assert sums["torchtriage_triaged_total", "explained", "cuda.oom"] == 2
     assert sums["torchtriage_gpu_hours_lost_total", "explained", "cuda.oom"] == 16

@@ -19,7 +19,7 @@ from torchtriage.domain.incident import Job, State, VerdictKey
 from torchtriage.errors import TriageError
 from torchtriage.services import groups, incidents, tokens
 from torchtriage.services.accept import accept
-from torchtriage.services.engine_runner import InProcess, InProcesses, KnownRun, Order, Triaged, Tried
+from torchtriage.services.engine_runner import DraftResult, InProcess, InProcesses, KnownRun, Order, Triaged
 from torchtriage.services.retriage import Difference, Retriage
 from torchtriage.services.service import Service
 from torchtriage.services.triage_incident import triage_incident
@@ -69,7 +69,7 @@ class Wiser:
     def check_draft(self, draft: Draft, taken: tuple[str, ...] = (), whole: bool = True) -> DraftCheck:
         return self._triager.check_draft(draft, taken, whole)
 
-    def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[Tried | TriageError | None]:
+    def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[DraftResult | TriageError | None]:
         return self._triager.try_entry(entry, known)
 
     def use(self, knowledge: KnowledgeBase) -> None:

@@ -101,12 +101,12 @@ def test_a_preview_with_other_knowledge_is_not_offered(service: Service) -> None
     assert (found.stage, jobs.progress.stage) == (Stage.FOUND, Stage.OUTDATED)
     with pytest.raises(Outdated):
         jobs.apply("ann")
-    jobs.look_again("bob")
+    jobs.preview_again("bob")
     jobs.wait()
     assert (jobs.progress.stage, jobs.progress.by, jobs.progress.chosen) == (Stage.FOUND, "bob", (incident,))
     jobs.discard()
     with pytest.raises(BadInput, match="no incident"):
-        jobs.look_again("ann")
+        jobs.preview_again("ann")
 
 
 def test_a_server_that_is_stopped_says_so(servers: tuple[RetriageJobs, RetriageJobs], service: Service) -> None:

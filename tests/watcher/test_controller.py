@@ -13,7 +13,7 @@ from tests.watcher.pods import Json, event, failed, of_job, of_pytorchjob, uid
 from torchtriage.client.torchtriage_client import Settings
 from torchtriage.watcher.attempt import Attempt, Wanted
 from torchtriage.watcher.controller import Controller
-from torchtriage.watcher.kubernetes_messages import said_of_pod
+from torchtriage.watcher.kubernetes_messages import pod_lines
 from torchtriage.watcher.metrics import Counters
 from torchtriage.watcher.options import Options
 from torchtriage.watcher.pod import pod_of
@@ -143,7 +143,7 @@ def test_an_unreadable_log_is_requested_again_and_then_reported(tmp_path: Path) 
         table.controller.tick(time.time())
     assert asked == 5
     attempt = table.workers.packing[0] if table.workers.packing else table.close()
-    said = said_of_pod(attempt, next(iter(attempt.pods.values())), [])
+    said = pod_lines(attempt, next(iter(attempt.pods.values())), [])
     assert "no log, 502 Bad Gateway" in said
     assert "last words" in said
 
@@ -166,7 +166,7 @@ def test_what_kubernetes_says_is_in_order_and_only_of_the_time_in_which_the_pod_
         event(told, "Pulled", "Successfully pulled image", 1, "Normal"),
         event(told, "Killing", "Stopping container pytorch", 301, "Normal"),
     ]
-    lines = said_of_pod(attempt, pod, events).splitlines()
+    lines = pod_lines(attempt, pod, events).splitlines()
     assert [line.split(" ", 1)[1] for line in lines] == [
         "pod ml/llama-master-0 on node gpu-1, PyTorchJob ml/llama attempt 0",
         "event Warning  Unhealthy  kubelet  Readiness probe failed",

@@ -41,7 +41,7 @@ def put(client: TestClient, key: str, state: SendState, problem: str | None = No
         item = outbox.claim(session, now, 0, no_lane=("new",))
         assert item is not None
         if problem:
-            outbox.put_off(session, item, now, problem)
+            outbox.postpone(session, item, now, problem)
         if state is not SendState.READY:
             outbox.end(session, item, state, now, problem)
 

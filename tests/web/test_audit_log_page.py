@@ -15,7 +15,7 @@ from torchtriage.web.pages.audit_log import change_lines
 from torchtriage.web.pages.translations import catalogue
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
-WRITERS = {"Change": 2, "_write_down": 2, "_make": 3}  # by which argument each is told what was done
+WRITERS = {"Change": 2, "_audit": 2, "_make": 3}  # by which argument each is told what was done
 
 
 def written() -> set[str]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jinja2 import Environment, FileSystemLoader
 
-from torchtriage.web.pages.compiled_templates import with_all_compiled
+from torchtriage.web.pages.compiled_templates import with_compiled_templates
 
 
 class Counting(Environment):
@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 def opened(folder: Path, cache: Path) -> Counting:
     made = Counting(loader=FileSystemLoader(folder))
-    with_all_compiled(made, folder, cache)
+    with_compiled_templates(made, folder, cache)
     return made
 
 

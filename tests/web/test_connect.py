@@ -16,7 +16,7 @@ from tests.services.logs import OUT_OF_MEMORY
 from tests.web.test_authentication import guarded, service_of, token  # noqa: F401 - a fixture
 from torchtriage.domain.access import Scope
 from torchtriage.services import tokens
-from torchtriage.web.pages.connect import _told, is_loopback
+from torchtriage.web.pages.connect import _guides, is_loopback
 
 PEOPLE = {"accept": "text/html"}
 KINDS = ("slurm", "kubernetes", "ray", "skypilot", "airflow", "argo", "otel", "slack", "curl")
@@ -30,7 +30,7 @@ def commands(page: str) -> list[str]:
 
 
 def test_every_kind_has_commands_with_the_address_in_both_languages(client: TestClient) -> None:
-    assert tuple(_told()) == KINDS
+    assert tuple(_guides()) == KINDS
     told = []
     for lang in ("en", "zh"):
         for kind in KINDS:

@@ -593,7 +593,7 @@ def test_a_held_back_deletion_is_shown_with_the_command_that_runs_it(client: Tes
     assert "2 of 2 incidents were due more than a day ago; the clock may be wrong" in page
     assert "torchtriage db forget-old --yes" in page
     assert "2 条故障中有 2 条已过期一天以上" in client.get("/settings?lang=zh").text
-    service.counters.hold_back("logs", 30, "30 of 31 stored logs belong to no incident of this database")
+    service.counters.set_held_back("logs", 30, "30 of 31 stored logs belong to no incident of this database")
     page = client.get("/settings").text
     assert "保存的 31 份日志中有 30 份不属于本数据库的任何故障" in page
     assert "torchtriage db sweep --yes" in page

@@ -55,7 +55,7 @@ def test_a_server_answers_with_its_packs_and_takes_removed_ones_out(home: Path) 
         page = client.get(f"/knowledge/{SOUND.entry}", headers=BROWSER)
         assert 'pack <span translate="no">ours 1.0.0</span>' in page.text
         packs.remove("ours", home)
-        Maintenance(app.state.service).turn()
+        Maintenance(app.state.service).run_round()
         assert "ours 1.0.0" in client.get("/incidents/1", headers=BROWSER).text  # it was made by that entry
         without = asked(client, "8")
         assert without["outcome"] == "unexplained"

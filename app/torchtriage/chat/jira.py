@@ -74,7 +74,7 @@ class Jira(IssueTracker):
         try:
             made = self._ask("POST", "/issue", {"fields": fields}).json()
         except Undelivered as problem:
-            raise Undelivered(problem.message, problem.passing, _later(problem)) from None
+            raise Undelivered(problem.message, problem.passing, _retry_delay(problem)) from None
         if not isinstance(made.get("key"), str):
             raise Undelivered("Jira answered without the key of the issue", passing=True, wait=_INDEXED)
         return str(made["key"])
@@ -115,11 +115,11 @@ class Jira(IssueTracker):
         headers = {"Accept": "application/json", "Authorization": self._authorization}
         answer = self._outgoing.call(method, f"{self._url}/rest/api/2{path}", payload, headers)
         if not (gone and answer.status == HTTPStatus.NOT_FOUND):
-            refuse(answer, "Jira", _told(answer.json()))
+            refuse(answer, "Jira", _error_messages(answer.json()))
         return answer
 
 
-def _told(problem: dict[str, Any]) -> str:
+def _error_messages(problem: dict[str, Any]) -> str:
     """Returns Jira's error messages, in general and by field."""
     general, fields = problem.get("errorMessages"), problem.get("errors")
     messages = [str(one) for one in general] if isinstance(general, list) else []
@@ -127,7 +127,7 @@ def _told(problem: dict[str, Any]) -> str:
     return ", ".join(messages)
 
 
-def _later(problem: Undelivered) -> float | None:
+def _retry_delay(problem: Undelivered) -> float | None:
     """Returns how many seconds to wait before a retry. The issue may have been created and not be in the search yet."""
     return max(problem.wait or 0.0, _INDEXED) if problem.passing else None
 

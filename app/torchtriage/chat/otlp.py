@@ -107,7 +107,7 @@ def _record(notice: Notice, key: str) -> dict[str, Any]:
         "severityText": text,
         "eventName": "torchtriage.test" if test else INCIDENT,
         "body": {"stringValue": plain(said, _BODY)},
-        "attributes": attributes(_told(notice, key)),
+        "attributes": attributes(_attributes(notice, key)),
     }
 
 
@@ -118,7 +118,7 @@ def _severity(notice: Notice) -> tuple[int, str]:
     return _WARN if _verdict(notice).get("provisional") else _ERROR
 
 
-def _told(notice: Notice, key: str) -> dict[str, str | int | None]:
+def _attributes(notice: Notice, key: str) -> dict[str, str | int | None]:
     """Returns the attributes. Text from the log is one line, without secrets."""
     verdict, screen = _verdict(notice), notice.screen
     root: dict[str, Any] = verdict.get("root_cause") or {}

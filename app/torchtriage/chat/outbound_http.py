@@ -20,7 +20,7 @@ import httpcore2
 import httpx2
 
 from torchtriage.chat.delivery_errors import Undelivered, retry_after
-from torchtriage.chat.ssrf_guard import Guarded, Resolve, is_public, resolve
+from torchtriage.chat.ssrf_guard import GuardedSocket, Resolve, is_public, resolve
 from torchtriage.lazy_regex import lazy_regex
 
 _SECONDS = 15
@@ -86,7 +86,7 @@ class Outgoing:
 
     def _answer(self, method: str, url: str, headers: Mapping[str, str], content: bytes, seconds: float) -> Answer:
         with self._open(method, url, headers, content, seconds) as (response, found):
-            return Answer(response.status, found, b"".join(_at_most(response, _MAX_BYTES)))
+            return Answer(response.status, found, b"".join(_read_limited(response, _MAX_BYTES)))
 
     @contextmanager
     def download(
@@ -121,9 +121,9 @@ class Outgoing:
         target = httpcore2.URL(
             scheme=parts.raw_scheme, host=parts.raw_host, port=parts.port, target=parts.raw_path or b"/"
         )
-        backend = Guarded(self._addresses, time.monotonic() + seconds)
+        backend = GuardedSocket(self._addresses, time.monotonic() + seconds)
         given = [("User-Agent", "torchtriage"), *headers.items()]
-        with _told(parts.host), httpcore2.ConnectionPool(self._tls, network_backend=backend) as pool:
+        with _log_host(parts.host), httpcore2.ConnectionPool(self._tls, network_backend=backend) as pool:
             extensions = {"timeout": {"connect": seconds, "read": seconds, "write": seconds}}
             with pool.stream(method, target, headers=given, content=content, extensions=extensions) as response:
                 found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
@@ -152,14 +152,14 @@ def refuse(answer: Answer, who: str, why: str = "", passing: Collection[int] = _
     body. Statuses in `passing` are temporary."""
     if answer.status // 100 == 2:
         return
-    reason = why[:200] or _beginning(answer)
+    reason = why[:200] or _body_start(answer)
     said = "".join(char for char in reason if char.isprintable())
     later = answer.status in passing
     wait = retry_after(answer.headers.get("retry-after", "")) if later else None
     raise Undelivered(f"{who} answered {answer.status}: {said or 'nothing'}", later, wait)
 
 
-def _beginning(answer: Answer) -> str:
+def _body_start(answer: Answer) -> str:
     """Returns the beginning of the body, or the title of an HTML page."""
     text = answer.body[:4096].decode("utf-8", "replace")
     if text.lstrip()[:1] != "<":
@@ -188,7 +188,7 @@ def _parts(url: str) -> httpx2.URL:
     return parts
 
 
-def _at_most(response: httpcore2.Response, most: int) -> Iterator[bytes]:
+def _read_limited(response: httpcore2.Response, most: int) -> Iterator[bytes]:
     left = most
     for chunk in response.iter_stream():
         yield chunk[:left]
@@ -198,7 +198,7 @@ def _at_most(response: httpcore2.Response, most: int) -> Iterator[bytes]:
 
 
 @contextmanager
-def _told(host: str) -> Iterator[None]:
+def _log_host(host: str) -> Iterator[None]:
     try:
         yield
     except (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError) as error:

@@ -41,13 +41,13 @@ class Part(BaseModel):
     @classmethod
     def of(cls, found: Any) -> Self:
         """Parses decoded JSON. Raises BadInput if it is invalid."""
-        with _told():
+        with _missing_field():
             return cls.model_validate(found)
 
     @classmethod
     def read(cls, text: str) -> Self:
         """Parses JSON text. Raises BadInput if it is invalid."""
-        with _told():
+        with _missing_field():
             return cls.model_validate_json(text)
 
 
@@ -158,7 +158,7 @@ class Delivery(Part):
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _missing_field() -> Iterator[None]:
     try:
         yield
     except ValidationError as error:

@@ -35,7 +35,7 @@ def is_public(address: str) -> bool:
     return known.is_global and not known.is_multicast and not inside
 
 
-class Guarded(httpcore2.NetworkBackend):
+class GuardedSocket(httpcore2.NetworkBackend):
     """Connects only to checked addresses, and ends every operation at the deadline."""
 
     def __init__(self, addresses: Resolve, deadline: float) -> None:

@@ -25,14 +25,14 @@ class Wording:
     what: str
     place: str  # rank, host, time and line of code; job, user and cluster
     evidence: str
-    steps: tuple[ToldStep, ...]
+    steps: tuple[NumberedStep, ...]
     retry: str
     unknown: str  # what the log does not show
     facts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ToldStep:
+class NumberedStep:
     """One step to take, with its number. `command` is empty if there is none or if it is too long for a chat."""
 
     do: str
@@ -86,10 +86,10 @@ def _place(notice: Notice) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _step(number: int, step: AnswerStep) -> ToldStep:
+def _step(number: int, step: AnswerStep) -> NumberedStep:
     """Returns a step for a chat. A long command is left out, because a shortened one would be a different command."""
     command = plain(step.run or "", _COMMAND + 1) if "\n" not in (step.run or "").strip() else ""
-    return ToldStep(f"{number}. {plain(step.do, _SENTENCE)}", command if len(command) <= _COMMAND else "")
+    return NumberedStep(f"{number}. {plain(step.do, _SENTENCE)}", command if len(command) <= _COMMAND else "")
 
 
 def _retry(screen: FirstScreen, lang: Language) -> str:

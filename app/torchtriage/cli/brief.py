@@ -65,7 +65,7 @@ def brief_of(
 ) -> tuple[Verdict, Brief]:
     """Returns the verdict on a log and its brief. Raises UnreadableLog or StorageUnavailable."""
     from torchtriage.answer.brief.brief import brief, lines_needed
-    from torchtriage.reading.reread_lines import look_again
+    from torchtriage.reading.reread_lines import reread
     from torchtriage.reading.sources import kept_stdin, open_path
 
     opened = kept_stdin() if path == "-" else nullcontext(open_path(Path(path)))
@@ -73,7 +73,7 @@ def brief_of(
         with Progress(quiet) as progress:
             size = None if path == "-" else plain_size(Path(path), log)
             verdict = engine.triage(counted(log, progress, size), lang)
-        return verdict, brief(verdict, look_again(log, lines_needed(verdict)), lang, tokens)
+        return verdict, brief(verdict, reread(log, lines_needed(verdict)), lang, tokens)
 
 
 def tokens(text: str) -> int:

@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 def _sample(log: str, number: int | None, entry: str) -> Sample:
     """Returns the failure in a log, or its line `number` if one is given."""
     from torchtriage.cli.start_engine import start_engine
-    from torchtriage.knowledge.example_extraction import cut_example
+    from torchtriage.knowledge.example_extraction import extract_example
     from torchtriage.knowledge.new_entry import Sample, failure
     from torchtriage.reading.sources import open_path
 
@@ -80,7 +80,7 @@ def _sample(log: str, number: int | None, entry: str) -> Sample:
     root = verdict.root_cause
     facts = {fact.name: fact.text for fact in verdict.facts}
     if number is not None:
-        text, example = cut_example(open_path(Path(log)), None, number)
+        text, example = extract_example(open_path(Path(log)), None, number)
         raised = root.exception if root else None
         inside = raised is not None and text in f"{raised.type}: {raised.message}"
         return Sample(text, "exception" if inside else "line", example, facts)
@@ -94,7 +94,7 @@ def _sample(log: str, number: int | None, entry: str) -> Sample:
         )
         print(f"torchtriage: {log} is already explained by {root.entry}{case}{other}", file=sys.stderr)
     file, line = _place(verdict, message)
-    _, example = cut_example(open_path(Path(log)), file, line) if line else ("", message)
+    _, example = extract_example(open_path(Path(log)), file, line) if line else ("", message)
     return Sample(message, "exception" if root and root.exception else "line", example, facts)
 
 

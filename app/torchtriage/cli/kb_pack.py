@@ -58,7 +58,7 @@ def _build(options: argparse.Namespace) -> int:
         output.write_bytes(packed)
     except OSError as error:
         raise BadInput(f"{output}: {error.strerror}") from error
-    print(json.dumps(asdict(pack) | {"file": str(output)}) if options.json else f"{output}: {_told(pack)}")
+    print(json.dumps(asdict(pack) | {"file": str(output)}) if options.json else f"{output}: {_pack_line(pack)}")
     return 0
 
 
@@ -79,7 +79,7 @@ def _install(options: argparse.Namespace) -> int:
             verify(packed, _read(f"{source}.minisig", _MAX_SIGNATURE).decode("utf-8", "replace"), _key(options.key))
         files = packs.read_archive(packed, source)
     pack = packs.install(files, source, packs_home(), folders_of_files())
-    print(json.dumps(asdict(pack)) if options.json else f"installed {_told(pack)}")
+    print(json.dumps(asdict(pack)) if options.json else f"installed {_pack_line(pack)}")
     return 0
 
 
@@ -92,7 +92,7 @@ def _list(options: argparse.Namespace) -> int:
         print(json.dumps([asdict(pack) for pack in found]))
         return 0
     for pack in found:
-        print(f"{_told(pack)}\n  {', '.join((*pack.entries, *pack.cases))}")
+        print(f"{_pack_line(pack)}\n  {', '.join((*pack.entries, *pack.cases))}")
     if not found:
         print("no packs are installed")
     return 0
@@ -108,7 +108,7 @@ def _remove(options: argparse.Namespace) -> int:
     return 0
 
 
-def _told(pack: Pack) -> str:
+def _pack_line(pack: Pack) -> str:
     entries, cases = len(pack.entries), len(pack.cases)
     contents = [f"{entries} {'entry' if entries == 1 else 'entries'}"] if entries or not cases else []
     contents += [f"{cases} {'case' if cases == 1 else 'cases'}"] if cases else []

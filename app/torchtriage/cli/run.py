@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="torchtriage-run-") as folder:
             try:
-                ended = _Attempts(command, options, policy, history, folder).until_the_end()
+                ended = _Attempts(command, options, policy, history, folder).run_until_done()
             except OSError as error:
                 _say(f"{command[0]}: {error.strerror}")
                 return 127 if isinstance(error, FileNotFoundError) else 126
@@ -114,9 +114,9 @@ class _Attempts:
         self._history = history
         self._lang: Language = options.lang
 
-    def until_the_end(self) -> Ended:
+    def run_until_done(self) -> Ended:
         """Runs attempts until one succeeds or must not be repeated. Returns how the last one ended. Raises OSError."""
-        from torchtriage.cli.supervise import supervise, told_to_end
+        from torchtriage.cli.supervise import supervise, wait_for_stop_signal
 
         variables: dict[str, str] = {}
         for attempt in itertools.count(1 + max((one.attempt for one in self._history), default=-1)):
@@ -127,12 +127,12 @@ class _Attempts:
             decision = self._decide(ended, attempt)
             if decision is None or not self._is_taken(decision):
                 return ended
-            if told_to_end(decision.delay_seconds):
+            if wait_for_stop_signal(decision.delay_seconds):
                 _say(_ENDED[self._lang == "zh"])
                 return ended
             ended.kill_the_rest()
             self._history.append(decision.attempt)
-            variables = _told(decision)
+            variables = _decision_variables(decision)
             _say(_AGAIN[self._lang == "zh"].format(attempt + 1))
         raise AssertionError("there is always a next number")
 
@@ -179,7 +179,7 @@ class _Attempts:
             _say(f"--history: {self._options.history}: {error.strerror}")
 
 
-def _told(decision: Decision) -> dict[str, str]:
+def _decision_variables(decision: Decision) -> dict[str, str]:
     """Returns the environment variables of the next attempt."""
     found = {"TORCHTRIAGE_CHECKPOINT": decision.checkpoint, "TORCHTRIAGE_EXCLUDE_HOSTS": ",".join(decision.hosts)}
     return {name: value for name, value in found.items() if value}

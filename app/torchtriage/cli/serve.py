@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
 
     given = {"TRIAGE_HOST": options.host, "TRIAGE_PORT": options.port}
     settings = Settings.from_environment(os.environ | {name: value for name, value in given.items() if value})
-    _hand_memory_back()
+    _return_free_memory()
     start_logging(settings)
     with _listening(settings) as listening, exclusive_use(settings.database):
         # Imported here because they take a second to load; errors in settings, port or database are reported earlier.
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _hand_memory_back() -> None:
+def _return_free_memory() -> None:
     """Makes glibc return freed memory to the system. By default each thread gets its own arena, which keeps freed
     memory: a fifth of the server's memory with forty uploads. Python runs one thread at a time, so one arena is
     enough."""

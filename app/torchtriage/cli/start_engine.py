@@ -46,14 +46,14 @@ def load_knowledge(fresh: bool = False) -> KnowledgeBase:
     `kb check` makes. Raises KnowledgeError."""
     from torchtriage.knowledge import cache
     from torchtriage.knowledge.folders import packs_in
-    from torchtriage.knowledge.lenient_loader import load_sound
+    from torchtriage.knowledge.lenient_loader import load_folders
 
     def parsed(folders: Sequence[Path], _: Path, without: frozenset[Path]) -> KnowledgeBase:
         from torchtriage.knowledge import loader  # imported here, because it imports the YAML parser
 
         return loader.load(folders, without=without)
 
-    sound = load_sound(_ordered, packs_in(packs_home()), parsed if fresh else cache.load)
+    sound = load_folders(_ordered, packs_in(packs_home()), parsed if fresh else cache.load)
     for line in sound.problems:
         print(f"torchtriage: warning: {line}", file=sys.stderr)
     return sound.knowledge

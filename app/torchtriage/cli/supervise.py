@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from torchtriage.client.torchtriage_client import Member, Stream, ring_member, streams, whole_file
 
-_TOLD_TO_END = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
-_FORWARDED = {*_TOLD_TO_END, signal.SIGUSR1, signal.SIGUSR2}
+_STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
+_FORWARDED = {*_STOP_SIGNALS, signal.SIGUSR1, signal.SIGUSR2}
 _WAITED = {*_FORWARDED, signal.SIGCHLD, signal.SIGWINCH}
 # SIGTTOU, because this process takes the terminal back while it is in the background.
 _BLOCKED = {*_WAITED, signal.SIGTTOU}
@@ -51,7 +51,7 @@ class Ended:
 
 
 def hold_signals() -> None:
-    """Blocks signals until `supervise` or `told_to_end` takes them."""
+    """Blocks signals until `supervise` or `wait_for_stop_signal` takes them."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
 
 
@@ -60,9 +60,9 @@ def release_signals() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)
 
 
-def told_to_end(seconds: float) -> bool:
+def wait_for_stop_signal(seconds: float) -> bool:
     """Waits up to `seconds`. Returns whether a signal asked this process to end, during or before the wait."""
-    return signal.sigtimedwait(_TOLD_TO_END, seconds) is not None
+    return signal.sigtimedwait(_STOP_SIGNALS, seconds) is not None
 
 
 def supervise(command: Sequence[str], environment: Mapping[str, str], folder: str) -> Ended:
@@ -105,7 +105,7 @@ def _wait(pid: int, outputs: Sequence[Stream], terminal: _Terminal) -> tuple[int
         if number == signal.SIGWINCH:
             for stream in outputs:
                 stream.resize()
-        stopped = stopped or number in _TOLD_TO_END
+        stopped = stopped or number in _STOP_SIGNALS
         with contextlib.suppress(OSError):
             os.killpg(pid, number)
 

@@ -120,7 +120,7 @@ class _Page:
         for warning in verdict.warnings[: 0 if tight else 2]:
             self._line(cut(f"! {warning}", self._width))
         if any(name in _COUNTED for name, _ in self._rest):
-            self._line(self._behind(), _DIM)
+            self._line(self._hidden_parts(), _DIM)
 
     def rest(self) -> None:
         """Writes the parts after the first screen."""
@@ -149,7 +149,7 @@ class _Page:
             for line in shown:
                 self._line(line)
 
-    def _behind(self) -> str:
+    def _hidden_parts(self) -> str:
         """Returns the line that says what else --all prints. The parts that readers need most come first."""
         counted = {name: len(items) for name, items in self._rest}
         shown = [words[self._chinese].format(counted[name]) for name, words in _COUNTED.items() if name in counted]

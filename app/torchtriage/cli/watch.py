@@ -131,7 +131,7 @@ class _Job:
             follower.read(watch, now)
             news = watch.look(now, at_work)
             if news and not self._is_work(news, watch):
-                self._tell(news)
+                self._report(news)
             gone_since = (gone_since or now) if follower.gone else None
             if gone_since is not None and now - gone_since > self._limits.silence:
                 return self._say(_GONE)
@@ -150,13 +150,13 @@ class _Job:
         ranks = RankSet.of(rank for pid in self._pids for rank in moving(pid, ""))
         if not ranks:
             return False
-        watch.bear()
+        watch.withdraw_silence()
         named = f"rank{'' if len(ranks) == 1 or self._zh else 's'} {ranks}"
         values = {"seconds": f"{news.seconds:.0f}", "ranks": named, "patience": f"{self._limits.patience:.0f}"}
         self._say((_WORKS[0].format(**values), _WORKS[1].format(**values)))
         return True
 
-    def _tell(self, news: News) -> None:
+    def _report(self, news: News) -> None:
         if not self._options.json:
             for line in self._lines(news):
                 print(line, flush=True)

@@ -54,7 +54,7 @@ _KINDS = ("explained", "unexplained", "healthy", "inconclusive")
 _INCONCLUSIVE = 13
 _RESTART = 10  # exit status if a restart can help
 _DECIDED = {"stop": 11, "wait": 14}  # exit status of each action; all other actions are restarts
-_TOLD_TO_END = ("SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP")
+_STOP_SIGNALS = ("SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP")
 _NOT_FAILED = ("healthy", "inconclusive")  # outcomes in which the log shows no failure
 
 
@@ -178,7 +178,7 @@ def facts_here() -> tuple[Facts, list[str]]:
         if os.environ.get(mark):
             scheduler, known = name, table
             break
-    facts = {**_told_by(_ANYWHERE), **_told_by(known)}
+    facts = {**_facts_from(_ANYWHERE), **_facts_from(known)}
     labels = ["host:" + socket.gethostname()]
     if scheduler:
         facts["scheduler"] = scheduler
@@ -195,7 +195,7 @@ def facts_here() -> tuple[Facts, list[str]]:
     return facts, labels
 
 
-def _told_by(table: dict[str, str]) -> Facts:
+def _facts_from(table: dict[str, str]) -> Facts:
     found = {}
     for name, variables in table.items():
         values = [os.environ[variable] for variable in variables.split() if os.environ.get(variable)]
@@ -464,7 +464,7 @@ def deliver(settings: Settings, path: str, deadline: float, wait: float) -> dict
             os.unlink(path)
             for summary in summaries:
                 left = min(_SUMMARY_SECONDS, deadline - time.monotonic() - 1)
-                answer["since_good"] = tell_summary(settings, summary, str(answer["id"]), left) if left > 0 else None
+                answer["since_good"] = send_summary(settings, summary, str(answer["id"]), left) if left > 0 else None
             return answer
     except FileNotFoundError:
         return None
@@ -698,7 +698,7 @@ def first_lines(members: Iterable[Member]) -> list[str]:
     return list(found)
 
 
-def tell_summary(
+def send_summary(
     settings: Settings, summary: str, incident: str | None = None, seconds: float = _SUMMARY_SECONDS
 ) -> dict[str, Any] | None:
     """Sends the summary of a run: of this incident, or of a successful run. Returns what changed since the job last
@@ -883,7 +883,7 @@ class Capture:
             if facts.get("gpus"):
                 facts["gpus"] = str(int(facts["gpus"]) * int(nodes))
         else:
-            said = _said_to(command)
+            said = _facts_of_command(command)
             facts = {**said, **facts, **({"nodes": said["nodes"]} if "nodes" in said else {})}
         facts["started_at"] = str(int(time.time()))
         self.state: dict[str, Any] = {
@@ -929,7 +929,7 @@ _OF_NODES = {
 }  # fmt: skip
 
 
-def _said_to(command: Sequence[str]) -> Facts:
+def _facts_of_command(command: Sequence[str]) -> Facts:
     """Returns what the options of a command say: how many nodes there are and, if several, which one this is and the id
     of the run."""
     found: Facts = {}
@@ -1384,7 +1384,7 @@ class Watch:
             return resumed
         return None if self._told else self._overdue(now, at_work)
 
-    def bear(self) -> None:
+    def withdraw_silence(self) -> None:
         """Withdraws the silence reported last, because the processes are working. It may last for `patience`
         seconds."""
         self._told, self._works = "", True
@@ -1677,7 +1677,7 @@ def gather_at_end(have: str, since: float, seconds: float = _AT_THE_END) -> Gath
     return found._replace(files=[file for file in found.files if not os.path.exists(os.path.join(have, file.name))])
 
 
-def _of_this_host(name: str) -> str:
+def _host_file_name(name: str) -> str:
     """Returns a file name with the name of this host: `dmesg.gpu-021.txt`."""
     return "{}.{}.txt".format(name, socket.gethostname().split(".")[0])
 
@@ -1699,15 +1699,15 @@ def _gather_kernel(found: Gathered, since: float, deadline: float) -> None:
             found.missing.append(f"{command[0]}: {problem}")
             return
         if output.strip():
-            output = _newer(output, since - _CLOCKS_APART)[-_KERNEL_TAIL:]
+            output = _lines_since(output, since - _CLOCKS_APART)[-_KERNEL_TAIL:]
             if len(output) == _KERNEL_TAIL:
                 output = output[output.find(b"\n") + 1 :]
             if output:
-                found.files.append(Member(_of_this_host("dmesg"), [output]))
+                found.files.append(Member(_host_file_name("dmesg"), [output]))
             return
 
 
-def _newer(output: bytes, since: float) -> bytes:
+def _lines_since(output: bytes, since: float) -> bytes:
     """Returns the kernel's lines, beginning with the first one that is not older than `since`."""
     start = 0
     for line in output.splitlines(True):
@@ -1742,7 +1742,7 @@ def _gather_stacks(found: Gathered, pid: int, folder: str, deadline: float) -> N
         if stack:
             found.files.append(Member(f"stacks/rank_{rank}.txt", [stack[: 4 * MB]]))
         else:
-            why = _why_silent(process)
+            why = _no_stack_reason(process)
             found.missing.append(f"the stack of rank {rank}: {why}")
             if why.startswith("its process "):
                 found.silent.append(f"[rank{rank}]: torchtriage watch: no stack: {why}\n")
@@ -1781,7 +1781,7 @@ def _stack_of(process: int, folder: str, seconds: float) -> bytes:
     return stack or _by_signal(process, folder)
 
 
-def _why_silent(pid: int) -> str:
+def _no_stack_reason(pid: int) -> str:
     """Returns why a process gives no stack."""
     state = ""
     with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/stat") as file:
@@ -1848,7 +1848,7 @@ def _gather_gpus(found: Gathered, deadline: float) -> None:
         return
     output, problem = _output([tool, "-q"], min(_ONE_ANSWER, max(0.1, deadline - time.monotonic())))
     if output:
-        found.files.append(Member(_of_this_host("nvidia-smi-q"), [output[: 4 * MB]]))
+        found.files.append(Member(_host_file_name("nvidia-smi-q"), [output[: 4 * MB]]))
     if problem:
         found.missing.append(f"nvidia-smi: {problem}")
 
@@ -1985,7 +1985,7 @@ class Watcher:
                 works = moving(child.pid, os.path.join(self._capture.folder, "stacks"))
                 if works:
                     with self._lock:
-                        self._watch.bear()
+                        self._watch.withdraw_silence()
                     say(at_work(news, works, self._limits.patience))
                     continue
             if news is not None:
@@ -1995,7 +1995,7 @@ class Watcher:
                 return self._stop(child)
 
     def _tell(self, news: News, pid: int) -> None:
-        for line in told_of(news):
+        for line in hang_lines(news):
             say(line)
         if news.kind == "resumed" and news.step == self._hung_at:
             return  # the new output may be the failure that follows the hang
@@ -2073,7 +2073,7 @@ def at_work(news: News, ranks: Sequence[int], patience: float) -> str:
     return f"no output for {news.seconds:.0f} s, but the stack of {who} changes: no hang before {patience:.0f} s"
 
 
-def told_of(news: News) -> Iterator[str]:
+def hang_lines(news: News) -> Iterator[str]:
     """Yields the lines that are printed about a hang."""
     usual = "" if news.usual is None else f", usually {news.usual:.0f} s"
     step = "" if news.step is None else f"; last step {news.step}"
@@ -2207,7 +2207,7 @@ def run(
     global _prctl
     _prctl = _find_prctl()
     try:
-        capture, outputs = _begun(settings, command)
+        capture, outputs = _start_capture(settings, command)
     except OSError as error:
         say(f"cannot capture the output, so the command runs unreported: {error}")
         return replace_by(command)
@@ -2228,7 +2228,7 @@ def run(
     for stream in outputs:
         stream.start()
     threading.excepthook = lambda failed: say(f"{failed.exc_type.__name__}: {failed.exc_value}")
-    threading.Thread(target=_beside, args=(settings, capture), daemon=True).start()
+    threading.Thread(target=_host_evidence_worker, args=(settings, capture), daemon=True).start()
     status, signals = _wait(child, witness, outputs)
     witness.end()
     ended = [stream.finish() for stream in outputs]
@@ -2236,7 +2236,7 @@ def run(
     answers = Answers([], [])
     fine = status == 0 or (status in (-signal.SIGINT, 130, 1) and "SIGINT by group" in signals)
     if fine and not watcher.posted:
-        _tell_good_run(settings, _summary(capture, command, outputs) if status == 0 else "")
+        _send_good_run_summary(settings, _summary(capture, command, outputs) if status == 0 else "")
         capture.remove()
     else:
         answers = _report_run(settings, capture, status, signals, _summary(capture, command, outputs), ending.decide)
@@ -2247,7 +2247,7 @@ def run(
     return status if advised is None else advised
 
 
-def _begun(settings: Settings, command: list[str]) -> tuple[Capture, list[Stream]]:
+def _start_capture(settings: Settings, command: list[str]) -> tuple[Capture, list[Stream]]:
     """Returns the folder for the report and the streams that the command will write to. Raises OSError."""
     capture = Capture(settings, command)
     outputs = streams(capture.folder)
@@ -2308,7 +2308,7 @@ def _wait(child: subprocess.Popen[bytes], witness: Witness, outputs: list[Stream
                 child.send_signal(number)
 
 
-def _beside(settings: Settings, capture: Capture) -> None:
+def _host_evidence_worker(settings: Settings, capture: Capture) -> None:
     """Delivers waiting reports, and limits the size of the ranks' logs while the command runs."""
     delivered, _ = flush(settings)
     if delivered:
@@ -2335,10 +2335,10 @@ def _summary(capture: Capture, command: Sequence[str], outputs: Sequence[Stream]
     return ""
 
 
-def _tell_good_run(settings: Settings, summary: str) -> None:
+def _send_good_run_summary(settings: Settings, summary: str) -> None:
     """Sends the summary of a successful run within a few seconds. Errors are ignored."""
     if summary:
-        thread = threading.Thread(target=tell_summary, args=(settings, summary), daemon=True)
+        thread = threading.Thread(target=send_summary, args=(settings, summary), daemon=True)
         thread.start()
         thread.join(_SUMMARY_SECONDS)
 
@@ -2358,12 +2358,12 @@ def _report_run(
     if all(name != "commit" for name, _ in query):
         query += [("commit", commit) for commit in [_commit_here()] if commit]
     answers = Answers([], [])
-    decide = decide and status != 0 and not any(name.split()[0] in _TOLD_TO_END for name in signals)
+    decide = decide and status != 0 and not any(name.split()[0] in _STOP_SIGNALS for name in signals)
 
     def work() -> None:
         try:
             capture.write(query=query, ended=ended, killed=status < 0)
-            path = keep(settings, *captured(capture.folder, beside=_of_the_host(settings, capture, status)))
+            path = keep(settings, *captured(capture.folder, beside=_host_evidence(settings, capture, status)))
         except (OSError, ValueError) as error:
             return say(f"the failure cannot be reported: {error}")
         capture.remove()
@@ -2398,7 +2398,7 @@ def _ask(settings: Settings, path: str, deadline: float, decide: bool, answers: 
         say(f"no decision: {error}")
 
 
-def _of_the_host(settings: Settings, capture: Capture, status: int) -> list[Member]:
+def _host_evidence(settings: Settings, capture: Capture, status: int) -> list[Member]:
     """Returns what this host knows about a command that failed here. Prints a line for each thing that is missing."""
     if status == 0 or capture.many_hosts or not settings.gather:
         return []

@@ -77,14 +77,14 @@ def of_examples(entry: Entry, number: int, verdicts: Mapping[str, Verdict]) -> I
         if not example:
             continue
         verdict = verdicts[example]
-        problem = _other_speaker(entry, case, example, verdict)
+        problem = _wrong_answerer(entry, case, example, verdict)
         if problem:
             yield Problem(entry, ("cases", number, *place), f"case {case.id}: {problem}")
         elif place == ("example",):
             yield from _of_example(entry, number, verdict)
 
 
-def _other_speaker(entry: Entry, case: Case, example: str, verdict: Verdict) -> str | None:
+def _wrong_answerer(entry: Entry, case: Case, example: str, verdict: Verdict) -> str | None:
     """Returns a message that says which case or entry answers an example instead of `case`, and why. Returns None if
     `case` answers it."""
     root, answer = verdict.root_cause, verdict.answer

@@ -75,7 +75,7 @@ def check(
     """
     entries = [entry for entry in (*knowledge.forms, *knowledge.entries.values()) if not only or entry.id in only]
     found, proof = _found(knowledge, entries, cache)
-    texts = sorted({_told(problem, folders) for problem in found}, key=_sorted_by)
+    texts = sorted({_problem_text(problem, folders) for problem in found}, key=_sorted_by)
     signs = [(entry, place) for entry in entries for place, _ in _signs(entry)]
     return Report(
         problems=[text for text, lesser in texts if not lesser],
@@ -85,7 +85,9 @@ def check(
         forms=sum(len(entry.cases) for entry in entries if entry.area == FORMS),
         in_cases=sum(place[0] == "cases" for _, place in signs),
         without_case=sum(place[0] == "signs" for _, place in signs),
-        unproved=[text for text, _ in sorted((_told(problem, folders) for problem in proof.unproved), key=_sorted_by)],
+        unproved=[
+            text for text, _ in sorted((_problem_text(problem, folders) for problem in proof.unproved), key=_sorted_by)
+        ],
         answers={key: verdict.answer for key, verdict in proof.spoken.items() if verdict.answer},
     )
 
@@ -135,9 +137,9 @@ def _own_signs_in_near_misses(added: Entry) -> Iterator[Problem]:
             yield Problem(added, ("examples", "no_match", number), "the sign matches it")
 
 
-def told_of(problems: Iterable[Problem], folders: Sequence[Path]) -> list[str]:
+def problem_texts(problems: Iterable[Problem], folders: Sequence[Path]) -> list[str]:
     """Returns the problems that are not just warnings, as sentences that begin with file:line."""
-    texts = sorted({_told(problem, folders) for problem in problems}, key=_sorted_by)
+    texts = sorted({_problem_text(problem, folders) for problem in problems}, key=_sorted_by)
     return [text for text, lesser in texts if not lesser]
 
 
@@ -183,7 +185,7 @@ def refused(knowledge: KnowledgeBase, folders: Sequence[Path], cache: Path) -> l
             Patterns(knowledge, cache)
         except PatternError:
             found = [problem for entry in entries for problem in _refused_by_hyperscan(entry)]
-    return [_told(problem, folders)[0] for problem in found]
+    return [_problem_text(problem, folders)[0] for problem in found]
 
 
 class _Seen(Matcher):
@@ -444,7 +446,7 @@ def _on_healthy(patterns: Patterns) -> Iterator[Problem]:
                 yield Problem(pattern.entry, place, text)
 
 
-def _told(problem: Problem, folders: Sequence[Path]) -> tuple[str, bool]:
+def _problem_text(problem: Problem, folders: Sequence[Path]) -> tuple[str, bool]:
     """Returns a problem as a sentence that begins with file:line, and whether it is only a warning."""
     entry, place, text, lesser = problem
     file = _file(entry, folders)

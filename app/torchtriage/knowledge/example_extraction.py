@@ -21,7 +21,7 @@ _CHAINED = ("During handling of the above exception", "The above exception was t
 _MAX_LENGTH = 2000  # characters of a line
 
 
-def cut_example(run: Run, file: str | None, number: int) -> tuple[str, str]:
+def extract_example(run: Run, file: str | None, number: int) -> tuple[str, str]:
     """Returns the text of line `number` without its prefix, and the lines that belong to it: its whole traceback and
     the indented lines below it. `file` is None if the run is one file.
 

@@ -17,7 +17,7 @@ Load = Callable[[Sequence[Path], Path, frozenset[Path]], KnowledgeBase]
 
 
 @dataclass(frozen=True, slots=True)
-class Sound:
+class LoadedFolders:
     """The knowledge that loaded: that of `folders` except the files in `without`. `problems` has one sentence for each
     skipped file."""
 
@@ -27,13 +27,15 @@ class Sound:
     problems: tuple[str, ...] = ()
 
 
-def load_sound(order: Order, added: Sequence[Path], load: Load = cache.load) -> Sound:
+def load_folders(order: Order, added: Sequence[Path], load: Load = cache.load) -> LoadedFolders:
     """Loads the knowledge base of the folders `order(added)`, which are the operator's own and the `added` ones. Skips
     added files that do not load. Raises KnowledgeError if the operator's own folders do not load."""
     folders, without, problems = order(added), frozenset[Path](), dict[Path, str]()
     while True:
         try:
-            return Sound(folders, without, load(folders, cache.cache_folder(), without), tuple(problems.values()))
+            return LoadedFolders(
+                folders, without, load(folders, cache.cache_folder(), without), tuple(problems.values())
+            )
         except KnowledgeError as error:
             wrong = {path: said for said in reversed(error.problems) if (path := _named(said, added, without))}
             if not wrong:

@@ -19,7 +19,7 @@ from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.added_cases import adds_cases, with_cases
 from torchtriage.knowledge.folders import FORMS, INVENTORY, VOCABULARY, files, pack_of
-from torchtriage.knowledge.renamed_keys import renewed
+from torchtriage.knowledge.renamed_keys import with_current_keys
 from torchtriage.knowledge.schema import AddedCases, EntryForm, MessageForms
 from torchtriage.knowledge.vocabulary_schema import VocabularyForm
 from torchtriage.knowledge.yaml_positions import Loader, line_of
@@ -182,7 +182,7 @@ def _form(kind: type[F], path: Path, source: bytes, problems: list[str]) -> F | 
         problems.append(f"{name}:{mark.line + 1 if mark else 1}: {getattr(error, 'problem', error)}")
         return None
     if kind is EntryForm:
-        data, renamed = renewed(data)
+        data, renamed = with_current_keys(data)
         for place, new in renamed:
             log.warning("%s:%d: %r is now written %r", name, line_of(source, place), place[-1], new)
     try:

@@ -24,7 +24,7 @@ from torchtriage.knowledge import BUILT_IN, checks, loader
 from torchtriage.knowledge.added_cases import file_of, is_in_use, split_id
 from torchtriage.knowledge.cache import cache_folder
 from torchtriage.knowledge.folders import MANIFEST, packs_in
-from torchtriage.knowledge.lenient_loader import load_sound
+from torchtriage.knowledge.lenient_loader import load_folders
 from torchtriage.reading.unpack import Budget, Upload, unpack
 
 MAX_PACKED, MAX_UNPACKED = 8 << 20, 32 << 20  # bytes of an archive, and of its content
@@ -140,7 +140,7 @@ def _check(pack: Pack, folder: Path, beside: Sequence[Path], packs: Sequence[Pat
     """Raises KnowledgeError if an id is already taken, or if `kb check` would report problems. Files of the other
     `packs` that do not load are ignored."""
     cache = cache_folder()
-    sound = load_sound(lambda added: [*beside, *added], packs)
+    sound = load_folders(lambda added: [*beside, *added], packs)
     taken = sound.knowledge
     clashes = [name for name in (*pack.entries, *pack.cases) if is_in_use(name, taken.entries)]
     if clashes:
@@ -158,7 +158,7 @@ def _check(pack: Pack, folder: Path, beside: Sequence[Path], packs: Sequence[Pat
         problems = checks.check(together, folders, cache, pack.entries).problems
     if not problems:
         found = [problem for one in added for problem in checks.problems_of_added(together, one, cache)[0]]
-        problems = checks.told_of(found, folders)
+        problems = checks.problem_texts(found, folders)
     if problems:
         raise KnowledgeError([f"pack {pack.name}: {problem}" for problem in problems])
 

@@ -106,14 +106,16 @@ def _opened(line: str, found: re.Match[str], kind: str, groups: dict[str, str]) 
         becomes = f"{amount} ?{unit[0] if unit and unit[0] in ('bytes', 'ms', 'B') else '[KMGT]i?B'}"
     if not called or not value:
         return f"{before}{becomes}{after}", groups
-    name = called if called in ("path", "shape", "dtype", "url", "version") else _beside(line, found) or called
+    name = (
+        called if called in ("path", "shape", "dtype", "url", "version") else _neighbouring_word(line, found) or called
+    )
     name = next((each for each in (name, f"other_{name}") if each not in groups), "")
     if not name:
         return f"{before}{becomes}{after}", groups
     return f"{before}(?P<{name}>{becomes}){after}", {**groups, name: value}
 
 
-def _beside(line: str, found: re.Match[str]) -> str | None:
+def _neighbouring_word(line: str, found: re.Match[str]) -> str | None:
     """Returns the word before a value, or else the one after it, if it is a useful name for the value."""
     before = re.search(r"([A-Za-z_]{3,20})['\"`:=#(\s]{0,3}$", line[: found.start()])
     behind = re.match(r"['\"`)]?\s([a-z_]{3,20})\b", line[found.end() :])

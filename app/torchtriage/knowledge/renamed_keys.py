@@ -20,7 +20,7 @@ _OF_PARTS = {"shown_by": ("when_message_has", None)}
 Renamed = tuple[Path, str]  # place of the old key, and the new key as it is written in YAML
 
 
-def renewed(entry: Any) -> tuple[Any, list[Renamed]]:
+def with_current_keys(entry: Any) -> tuple[Any, list[Renamed]]:
     """Returns the data of an entry's file with current keys, and each key that was renamed."""
     renamed: list[Renamed] = []
     if not isinstance(entry, dict):

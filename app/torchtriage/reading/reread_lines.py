@@ -52,7 +52,7 @@ class SeenAgain:
     tails: dict[str | None, list[Line]] = field(default_factory=dict)
 
 
-def look_again(run: Run, wanted: Wanted) -> SeenAgain:
+def reread(run: Run, wanted: Wanted) -> SeenAgain:
     """Returns the wanted lines that exist. `run` must be readable a second time. Files that cannot be read are left
     out."""
     seen = SeenAgain()

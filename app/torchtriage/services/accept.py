@@ -35,10 +35,10 @@ def accept(service: Service, job: Job, uploads: Iterable[Upload], at: datetime |
 
     Raises UnreadableLog, LogTooLarge, StorageUnavailable and the errors of reading the uploads; then nothing is stored.
     """
-    return take_in(service, job, uploads, at).result()
+    return accept_later(service, job, uploads, at).result()
 
 
-def take_in(service: Service, job: Job, uploads: Iterable[Upload], at: datetime | None = None) -> Future[Accepted]:
+def accept_later(service: Service, job: Job, uploads: Iterable[Upload], at: datetime | None = None) -> Future[Accepted]:
     """Like `accept`, but returns a future. On return, the files are durable; when the future has its result, the row is
     durable too."""
     with ExitStack() as stack:
@@ -117,7 +117,7 @@ def _record(service: Service, arrivals: list[UploadedLog]) -> list[Accepted]:
         within = timedelta(seconds=service.settings.join_seconds)
         added, replaced = _added(session, [arrival.received for arrival in arrivals], within)
         digests = _lock_files(service, session, arrivals)
-        again = triage_claims.take_up(session, digests)
+        again = triage_claims.retry_failed(session, digests)
         accepted = [
             Accepted(_incident(session, arrival.received, known, new), new)
             for arrival, (known, new) in zip(arrivals, added, strict=True)

@@ -40,23 +40,23 @@ def put_notices(session: Session, service: Service, incident_id: str) -> None:
         if kind is not None:
             _put(session, service, incident, group, kind, over)
             if kind is NoticeKind.REGRESSED:
-                _put_further(session, service, NoticeKind.STATUS, _merged(session, group), f"incident {incident_id}")
-    _put_further(session, service, NoticeKind.REPEAT, [group], f"incident {incident_id}", GATHERING)
+                _put_for_others(session, service, NoticeKind.STATUS, _merged(session, group), f"incident {incident_id}")
+    _put_for_others(session, service, NoticeKind.REPEAT, [group], f"incident {incident_id}", GATHERING)
 
 
 def put_change(session: Session, service: Service, before: Group, after: Group, why: str) -> None:
     """Updates the first message of each thread about a group after somebody changed the group. If its status changed,
     updates the issues of the group and of those merged into it, too."""
-    _put_further(session, service, NoticeKind.REPEAT, [after], why)
+    _put_for_others(session, service, NoticeKind.REPEAT, [after], why)
     if before.status is not after.status:
-        _put_further(session, service, NoticeKind.STATUS, [after, *_merged(session, after)], why)
+        _put_for_others(session, service, NoticeKind.STATUS, [after, *_merged(session, after)], why)
 
 
 def _merged(session: Session, group: Group) -> list[Group]:
     return [groups.read(session, other) for other in group.merged]
 
 
-def _put_further(
+def _put_for_others(
     session: Session, service: Service, kind: NoticeKind, about: Sequence[Group], why: str, delay: float = 0
 ) -> None:
     """Sends a message that is not an alert to the channels that take this kind and have a thread about the group."""

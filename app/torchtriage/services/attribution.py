@@ -21,7 +21,7 @@ from torchtriage.domain.incident import Job
 from torchtriage.errors import BadInput, NotFound, UnreadableLog
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.unpack import Upload
-from torchtriage.services.accept import take_in
+from torchtriage.services.accept import accept_later
 from torchtriage.services.service import Service
 from torchtriage.services.upload_progress import Accepted
 
@@ -88,7 +88,7 @@ class NamedLogs:
             with self._lock:
                 known = self._taken.get(key)
             if known is None:
-                known = take_in(service, self.of(path).job(), [Upload(path.name, _pieces(file))])
+                known = accept_later(service, self.of(path).job(), [Upload(path.name, _pieces(file))])
                 with self._lock:
                     _keep(self._taken, key, known)
             return known

@@ -24,7 +24,7 @@ from torchtriage.domain.json_form import fields_form, from_json_form
 from torchtriage.errors import BadInput, TriageError
 from torchtriage.knowledge.drafted_entry import rough_entry_of, yaml_of
 from torchtriage.services.drafts import check, read_draft
-from torchtriage.services.engine_runner import KnownRun, Tried
+from torchtriage.services.engine_runner import DraftResult, KnownRun
 from torchtriage.services.retriage import parts_of
 from torchtriage.services.service import Service
 from torchtriage.services.triage_incident import order_of
@@ -41,7 +41,7 @@ _NOTED = 1.0  # seconds between two writes of the progress
 _GONE = timedelta(seconds=30)  # after this time without a write, the process counts as dead
 
 _Part = list[TriagedIncident]
-_Answers = list[Tried | TriageError | None]
+_Answers = list[DraftResult | TriageError | None]
 
 
 class BackTestRuns(BadInput):
@@ -56,12 +56,12 @@ class BackTestJobs:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._doing: _Doing | None = None
+        self._doing: _RunningBackTest | None = None
 
     def progress(self, draft_id: str) -> BackTest:
         """Returns the draft's latest back-test."""
         with self._service.database.reading() as session:
-            return _told(back_tests.read(session, draft_id))
+            return _from_stored(back_tests.read(session, draft_id))
 
     def start(self, draft_id: str, by: str) -> None:
         """Starts a back-test of the draft on all incidents. Raises NotFound, BackTestRuns, and BadInput if the draft
@@ -75,8 +75,8 @@ class BackTestJobs:
                 raise BackTestRuns(f"the back-test of draft {other} is running; wait until it ends", draft=other)
             total = retriage_reads.count_triaged(session)
             begun = BackTest(BackTestStage.RUNNING, by, stored.revision, total, content=content_of(stored.draft))
-            back_tests.begin(session, draft_id, _noted(run, begun))
-        self._doing = _Doing(self._service, entry, run, begun)
+            back_tests.begin(session, draft_id, _to_stored(run, begun))
+        self._doing = _RunningBackTest(self._service, entry, run, begun)
         self._doing.thread.start()
 
     def cancel(self, draft_id: str) -> None:
@@ -96,7 +96,7 @@ class BackTestJobs:
             self.wait()
 
 
-class _Doing:
+class _RunningBackTest:
     """One back-test in its own thread. A second thread stores the progress."""
 
     def __init__(self, service: Service, entry: Entry, run: str, begun: BackTest) -> None:
@@ -108,7 +108,7 @@ class _Doing:
         self.thread = threading.Thread(target=self._work, name="back-test")
 
     def _work(self) -> None:
-        noting = threading.Thread(target=self._keep_noting, name="back-test-notes")
+        noting = threading.Thread(target=self._save_periodically, name="back-test-notes")
         noting.start()
         stage, problem = BackTestStage.BROKEN, "it was interrupted; see the service's log"
         try:
@@ -123,7 +123,7 @@ class _Doing:
             self._ended.set()
             noting.join()
             self._now = replace(self._now, stage=stage, problem=problem or None)
-            self._note()
+            self._save_progress()
 
     def _answered(self) -> Iterator[tuple[_Part, _Answers]]:
         workers = max(1, self._service.settings.workers)
@@ -133,7 +133,7 @@ class _Doing:
             for part in parts_of(self._incidents()):
                 if self.stopping.is_set():
                     return
-                under_way.append((part, pool.submit(self._tried, part)))
+                under_way.append((part, pool.submit(self._triage_with_draft, part)))
                 if len(under_way) > workers * _AHEAD:
                     known, answers = under_way.popleft()
                     yield known, answers.result()
@@ -143,7 +143,7 @@ class _Doing:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _tried(self, part: _Part) -> _Answers:
+    def _triage_with_draft(self, part: _Part) -> _Answers:
         known = [KnownRun(order_of(kept.log, kept.job), kept.key) for kept in part]
         return self._service.triager.try_entry(self._entry, known)
 
@@ -157,16 +157,16 @@ class _Doing:
             last = int(known[-1].id)
             yield from known
 
-    def _keep_noting(self) -> None:
+    def _save_periodically(self) -> None:
         while not self._ended.wait(_NOTED):
-            if not self._note():
+            if not self._save_progress():
                 self.stopping.set()
 
-    def _note(self) -> bool:
+    def _save_progress(self) -> bool:
         """Stores the progress. Returns False if the back-test was cancelled."""
         now = replace(self._now, seconds=round(time.monotonic() - self._began, 1))
         with suppress(StorageUnavailable), self._service.database.transaction(durable=False) as session:
-            return back_tests.note(session, _noted(self._run, now))
+            return back_tests.note(session, _to_stored(self._run, now))
         return True  # the database is unavailable; the next write may succeed
 
 
@@ -197,7 +197,7 @@ def counted(now: BackTest, entry: Entry, specific: Collection[str], part: _Part,
     for kept, tried in zip(part, answers, strict=True):
         if isinstance(tried, TriageError):
             failed += 1
-        kind = _kind(entry, specific, kept, tried) if isinstance(tried, Tried) else None
+        kind = _kind(entry, specific, kept, tried) if isinstance(tried, DraftResult) else None
         if kind is None or kept.key is None:
             continue
         counts[kind] = counts.get(kind, 0) + 1
@@ -220,7 +220,7 @@ def counted(now: BackTest, entry: Entry, specific: Collection[str], part: _Part,
     )
 
 
-def _kind(entry: Entry, specific: Collection[str], kept: TriagedIncident, tried: Tried) -> str | None:
+def _kind(entry: Entry, specific: Collection[str], kept: TriagedIncident, tried: DraftResult) -> str | None:
     """Returns what the entry, or the case added to one, would do to an incident. None if it changes nothing, or is
     already the incident's answer."""
     if kept.key is None or not tried.shown:
@@ -245,11 +245,11 @@ def _entry(service: Service, draft: Draft) -> Entry:
     return rough_entry_of(draft)
 
 
-def _noted(run: str, test: BackTest) -> StoredProgress:
+def _to_stored(run: str, test: BackTest) -> StoredProgress:
     return StoredProgress(run, test.stage, datetime.now(UTC), fields_form(test))
 
 
-def _told(noted: StoredProgress | None) -> BackTest:
+def _from_stored(noted: StoredProgress | None) -> BackTest:
     if noted is None:
         return BackTest()
     test = from_json_form(BackTest, noted.progress | {"stage": noted.stage})

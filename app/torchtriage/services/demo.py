@@ -77,13 +77,13 @@ def fill(service: Service, count: int, seed: int, now: datetime, on_progress: Ca
     failures = sorted(_failures(service.knowledge, count, chance, now), key=lambda failure: failure.at)
     done = 0
     with ThreadPoolExecutor(max(1, service.settings.workers)) as pool:
-        for _ in pool.map(lambda failure: _hand_in(service, failure), failures):
+        for _ in pool.map(lambda failure: _submit(service, failure), failures):
             done += 1
             on_progress(done)
     _decide(service, chance, now)
 
 
-def _hand_in(service: Service, failure: _Failure) -> None:
+def _submit(service: Service, failure: _Failure) -> None:
     upload = Upload("run.log", iter([failure.log.encode()]))
     accepted = accept(service, failure.job, [upload], failure.at)
     triage_incident(service, accepted.incident_id)

@@ -62,7 +62,7 @@ class KnownRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class DraftResult:
     """The result of triaging a run with one more entry. `entry` is the cause now. `shown`: the added entry is the
     cause, a candidate or part of the cascade. `case` is the answer's case, empty if there is none."""
 
@@ -93,7 +93,7 @@ class Triager(Protocol):
         `whole`, an added case is checked without the other cases of its entry. Raises CallFailed and Interrupted."""
         ...
 
-    def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[Tried | TriageError | None]:
+    def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[DraftResult | TriageError | None]:
         """Triages each run as if this entry existed. Returns None if its sign is not in the log, and an error if the
         triage failed."""
         ...
@@ -144,10 +144,10 @@ class InProcess:
     def check_draft(self, draft: Draft, taken: tuple[str, ...] = (), whole: bool = True) -> DraftCheck:
         return check_draft(draft, self._knowledge, drafts_cache(), taken, whole)
 
-    def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[Tried | TriageError | None]:
-        return [result_or_error(self._tried, (entry, one), self._memory) for one in known]
+    def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[DraftResult | TriageError | None]:
+        return [result_or_error(self._draft_result, (entry, one), self._memory) for one in known]
 
-    def _tried(self, entry: Entry, known: KnownRun) -> Tried | None:
+    def _draft_result(self, entry: Entry, known: KnownRun) -> DraftResult | None:
         order = known.order
         words = [_words_of(regex) for regex in signs_of(entry)]
         if not all(one.may_show(_pieces(self._blobs, order)) for one in words):
@@ -158,7 +158,7 @@ class InProcess:
         root = verdict.root_cause
         named = {*(one.entry for one in verdict.candidates), *(one.entry for one in verdict.cascades)}
         own = root.entry if root else None
-        return Tried(verdict.outcome, own, entry.id in {own, *named}, _case_of(verdict))
+        return DraftResult(verdict.outcome, own, entry.id in {own, *named}, _case_of(verdict))
 
     def use(self, knowledge: KnowledgeBase) -> None:
         self._engine = Engine(knowledge, cache_folder())
@@ -213,8 +213,8 @@ class InProcesses:
     def check_draft(self, draft: Draft, taken: tuple[str, ...] = (), whole: bool = True) -> DraftCheck:
         return cast(DraftCheck, self._call("check_draft", draft, taken, whole))
 
-    def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[Tried | TriageError | None]:
-        return cast(list[Tried | TriageError | None], self._together("try_entry", known, entry))
+    def try_entry(self, entry: Entry, known: list[KnownRun]) -> list[DraftResult | TriageError | None]:
+        return cast(list[DraftResult | TriageError | None], self._together("try_entry", known, entry))
 
     def _call(self, *arguments: Any) -> Any:
         """Calls a process. If it is killed, calls once more with no other call beside it: another log may have taken

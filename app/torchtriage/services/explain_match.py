@@ -14,7 +14,7 @@ MAX_BYTES = 64 << 20  # maximum bytes of a log that is read while a page waits
 MAX_TEXT = 200_000  # maximum characters of a given text
 
 
-def why_not(service: Service, incident: Incident, entry: str, lang: Language) -> Why | None:
+def explain_mismatch(service: Service, incident: Incident, entry: str, lang: Language) -> Why | None:
     """Returns the explanation, or None if the log is too long to read while a page waits.
 
     Raises NotFound and the errors of a triage.
@@ -24,7 +24,7 @@ def why_not(service: Service, incident: Incident, entry: str, lang: Language) ->
     return _why(service, Order(files, log.bytes, lang), entry) if log.bytes <= MAX_BYTES else None
 
 
-def why_text(service: Service, text: str, entry: str, lang: Language) -> Why:
+def explain_text(service: Service, text: str, entry: str, lang: Language) -> Why:
     """Returns the explanation for a text, which is not stored.
 
     Raises NotFound, StorageUnavailable, BadInput if the text is empty or too long, and the errors of a triage.

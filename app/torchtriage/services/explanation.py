@@ -48,13 +48,13 @@ def ask_model(settings: Settings, brief: Brief, lang: Language) -> Explanation:
     answer = Outgoing(private=True).post(address, content, headers, settings.llm_seconds)
     refuse(answer, "the model")
     try:
-        claims = claims_of(_said(answer.json()), brief.lines)
+        claims = claims_of(_answer_text(answer.json()), brief.lines)
     except NoClaims as problem:
         raise Undelivered(str(problem)) from None
     return Explanation(claims, settings.llm_model, datetime.now(UTC))
 
 
-def put_question(service: Service, incident_id: str, lang: Language, by: str) -> None:
+def queue_question(service: Service, incident_id: str, lang: Language, by: str) -> None:
     """Queues a question about an incident, unless one is queued already. Raises BadInput if no model is set, NotFound
     and NotTriaged."""
     if not service.settings.llm_url:
@@ -99,7 +99,7 @@ def explanation_of(service: Service, incident_id: str) -> ExplanationState:
     return ExplanationState(asked, last.problem if last is not None and failed else None, said)
 
 
-def _said(answer: dict[str, Any]) -> str:
+def _answer_text(answer: dict[str, Any]) -> str:
     """Returns the answer's text. Raises Undelivered if there is none."""
     try:
         text = answer["choices"][0]["message"]["content"]

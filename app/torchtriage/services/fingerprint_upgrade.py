@@ -38,7 +38,7 @@ class FingerprintUpgrade:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._keep_trying, name="succession")
+        self._thread = threading.Thread(target=self._retry_loop, name="succession")
 
     def start(self) -> None:
         """Starts the check in the background, if there is anything to check."""
@@ -65,16 +65,16 @@ class FingerprintUpgrade:
             return
         log.info("checking %d group fingerprints against today's knowledge base", len(wanted))
         for pause in _PAUSES if patient else ():
-            wanted = self._out_of_reach(wanted)
+            wanted = self._mark_unreachable(wanted)
             if not wanted or self._stopping.wait(pause):
                 break
-        wanted = self._out_of_reach(wanted, last=True)
+        wanted = self._mark_unreachable(wanted, last=True)
         if wanted:
             log.warning("cannot read the logs of %d fingerprints; the next start tries again", len(wanted))
         if not self._stopping.is_set() and (patient or not wanted):
             self._settle()
 
-    def _keep_trying(self) -> None:
+    def _retry_loop(self) -> None:
         while not self._stopping.is_set():
             try:
                 return self.run(patient=True)
@@ -84,7 +84,7 @@ class FingerprintUpgrade:
                 log.warning("cannot check groups, trying again: %s", error.message)
             self._stopping.wait(_AWAY)
 
-    def _out_of_reach(self, wanted: list[str], last: bool = False) -> list[str]:
+    def _mark_unreachable(self, wanted: list[str], last: bool = False) -> list[str]:
         """Checks these fingerprints. Returns those with logs that cannot be read now: any of them or, at the `last`
         try, all."""
         left, told_at = [], time.monotonic()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from torchtriage.domain.group_composition import MIN_SEEN, Composition, LaterAttempt, Share
 from torchtriage.domain.incident import Feedback
-from torchtriage.services.probability import drawn_by_chance
+from torchtriage.services.probability import chance_probability
 from torchtriage.services.service import Service
 from torchtriage.storage import feedback, group_composition
 from torchtriage.storage.group_composition import Run
@@ -63,6 +63,6 @@ def _shares(inside: Counter[str], beside: Counter[str]) -> list[Share]:
         everywhere = seen + beside[value]
         # Rarer than elsewhere, or too few runs to judge.
         rarer = seen < MIN_SEEN or seen * all_known <= everywhere * known
-        chance = 1.0 if rarer else drawn_by_chance(seen, known, everywhere, all_known) * len(inside)
+        chance = 1.0 if rarer else chance_probability(seen, known, everywhere, all_known) * len(inside)
         shares.append(Share(value, seen, known, everywhere, all_known, min(1.0, chance)))
     return sorted(shares, key=lambda share: (not share.stands_out, -share.inside, share.chance, share.value))

@@ -80,7 +80,7 @@ def give_feedback(service: Service, incident_id: str, said: Feedback) -> Inciden
         return incidents.read(session, incident_id)
 
 
-def take_feedback_back(service: Service, incident_id: str, by: str, at: datetime) -> None:
+def undo_feedback_of(service: Service, incident_id: str, by: str, at: datetime) -> None:
     """Removes the feedback that `by` gave about an incident at that time. Raises NotFound."""
     with service.database.transaction() as session:
         said = feedback.remove(session, incident_id, by, at)

@@ -15,14 +15,14 @@ from pathlib import Path
 from torchtriage.domain.entry import KnowledgeBase
 from torchtriage.errors import KnowledgeError
 from torchtriage.knowledge.cache import cache_folder, load
-from torchtriage.knowledge.lenient_loader import Sound
+from torchtriage.knowledge.lenient_loader import LoadedFolders
 
 log = logging.getLogger(__name__)
 _TOLD = 3  # maximum problems in one log line
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FolderState:
     """`problems` says why the folders cannot be loaded. If they can, `different` is the number of entries that differ
     from those in use."""
 
@@ -34,23 +34,23 @@ class KnowledgeFolders:
     """`paths` are the folders, the built-in one first. `left_out` says which of their files were omitted and why.
     `last` is the result of the last look."""
 
-    def __init__(self, paths: Sequence[Path], used: KnowledgeBase, sound: Sound | None = None) -> None:
+    def __init__(self, paths: Sequence[Path], used: KnowledgeBase, sound: LoadedFolders | None = None) -> None:
         self.paths = tuple(paths)
         self.left_out = sound.problems if sound else ()
         self._without = sound.without if sound else frozenset()
-        self.last = Look()
+        self.last = FolderState()
         self._used = used
         self._seen: list[tuple[str, int, int]] = []
         self._looking = threading.Lock()
 
-    def look(self) -> Look:
+    def current_state(self) -> FolderState:
         """Returns the current state of the folders. Reads them only if a file has changed since the last look, and logs
         what is new."""
         with self._looking:
             seen = list(self._files())
             if seen != self._seen:
                 self._seen, before, self.last = seen, self.last, self._loaded()
-                _tell(before, self.last)
+                _log_changes(before, self.last)
             return self.last
 
     def _files(self) -> Iterator[tuple[str, int, int]]:
@@ -63,18 +63,18 @@ class KnowledgeFolders:
                 else:
                     yield str(path), found.st_mtime_ns, found.st_size
 
-    def _loaded(self) -> Look:
+    def _loaded(self) -> FolderState:
         try:
             fresh = load(self.paths, cache_folder(), self._without)
         except KnowledgeError as error:
-            return Look(tuple(error.problems))
+            return FolderState(tuple(error.problems))
         if fresh.digest == self._used.digest:
-            return Look()
+            return FolderState()
         ids = {*self._used.entries, *fresh.entries}
-        return Look(different=sum(self._used.entries.get(entry) != fresh.entries.get(entry) for entry in ids))
+        return FolderState(different=sum(self._used.entries.get(entry) != fresh.entries.get(entry) for entry in ids))
 
 
-def _tell(before: Look, now: Look) -> None:
+def _log_changes(before: FolderState, now: FolderState) -> None:
     if now.problems and now.problems != before.problems:
         more = f" (and {len(now.problems) - _TOLD} more)" if len(now.problems) > _TOLD else ""
         problems = "; ".join(now.problems[:_TOLD])

@@ -19,7 +19,7 @@ from torchtriage.knowledge import BUILT_IN
 from torchtriage.knowledge.added_cases import file_of
 from torchtriage.knowledge.drafted_entry import yaml_of
 from torchtriage.knowledge.folders import home_of_packs, packs_in
-from torchtriage.knowledge.lenient_loader import Load, Sound, load_sound
+from torchtriage.knowledge.lenient_loader import Load, LoadedFolders, load_folders
 from torchtriage.settings import Settings
 from torchtriage.storage import drafts
 from torchtriage.storage.database import Database
@@ -27,7 +27,7 @@ from torchtriage.storage.database import Database
 log = logging.getLogger(__name__)
 
 
-def load_with_learned(settings: Settings, database: Database, load: Load) -> Sound:
+def load_with_learned(settings: Settings, database: Database, load: Load) -> LoadedFolders:
     """Loads the knowledge base from all folders, including packs and the entries written on the page.
 
     Files of packs or of these entries that this version cannot load are omitted and logged. Raises KnowledgeError if
@@ -36,7 +36,7 @@ def load_with_learned(settings: Settings, database: Database, load: Load) -> Sou
     packs = packs_in(home_of_packs(settings.data_dir))
     with database.reading() as session:
         learned = learned_folder(settings, drafts.applied(session))
-    sound = load_sound(partial(_ordered, settings), [*packs, *([learned] if learned else [])], load)
+    sound = load_folders(partial(_ordered, settings), [*packs, *([learned] if learned else [])], load)
     for line in sound.problems:
         log.error("%s", line)
     return sound

@@ -16,7 +16,7 @@ from torchtriage.services.learned_knowledge import adopt_learned
 from torchtriage.services.otlp_metrics import OtlpMetrics
 from torchtriage.services.outbox import forget_sent
 from torchtriage.services.retention import Clock, forget_old
-from torchtriage.services.service import Service, put_what_waits
+from torchtriage.services.service import Service, queue_waiting
 from torchtriage.services.stored_logs import sweep
 from torchtriage.storage import planner_statistics
 
@@ -56,7 +56,7 @@ class Maintenance:
             self._succession.stop()
         self._thread.join(_ENDING)
 
-    def turn(self) -> None:
+    def run_round(self) -> None:
         """Runs one round.
 
         Starts using entries that people approved on another server, and counts matches of tracked drafts. Checks the
@@ -70,8 +70,8 @@ class Maintenance:
         self._adopt_learned()
         self._settle_learned()
         count_tracked(self._service, self._stopping.is_set)
-        self._service.counters.knowledge_broken(bool(self._service.folders.look().problems))
-        put_what_waits(self._service)
+        self._service.counters.knowledge_broken(bool(self._service.folders.current_state().problems))
+        queue_waiting(self._service)
         report_due(self._service)
         self._metrics.send()
         if time.monotonic() >= self._alert_at:
@@ -110,7 +110,7 @@ class Maintenance:
         while not self._stopping.wait(pause):
             pause = _AGAIN
             try:
-                self.turn()
+                self.run_round()
             except TriageError as error:
                 log.error("maintenance postponed: %s", error.message)
             except Exception:  # the next round may work, and without this loop nothing is ever repaired

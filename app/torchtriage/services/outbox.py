@@ -179,7 +179,7 @@ def _not_sent(service: Service, item: OutboxItem, problem: Undelivered) -> None:
         if over:
             outbox.end(session, item, SendState.FAILED, now, problem.message)
         else:
-            outbox.put_off(session, item, now + timedelta(seconds=wait), problem.message)
+            outbox.postpone(session, item, now + timedelta(seconds=wait), problem.message)
         if item.kind not in NO_LANE:
             pause = 0.0 if not problem.passing else problem.wait if problem.wait is not None else min(wait, _PAUSE)
             outbox.pause_channel(session, item.channel, now, pause)

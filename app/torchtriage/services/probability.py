@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp, lgamma, log, log1p
 
 
-def drawn_by_chance(seen: int, drawn: int, marked: int, total: int) -> float:
+def chance_probability(seen: int, drawn: int, marked: int, total: int) -> float:
     """Returns the probability that at least `seen` of `drawn` items are marked, if `marked` of `total` items are and
     each is equally likely to be drawn (Fisher's exact test)."""
     first, last = max(seen, drawn + marked - total, 0), min(drawn, marked)

@@ -49,7 +49,7 @@ class Counters:
         )
         self.held_back: dict[str, str] = {}
         for what in ("incidents", "logs"):
-            self.hold_back(what)
+            self.set_held_back(what)
 
     def serve(self, host: str, port: int) -> Callable[[], None]:
         """Serves the metrics over HTTP, for a process without pages. Returns a function that stops it.
@@ -72,7 +72,7 @@ class Counters:
     def failed(self) -> None:
         self._failed.inc()
 
-    def hold_back(self, what: str, count: int = 0, why: str = "") -> None:
+    def set_held_back(self, what: str, count: int = 0, why: str = "") -> None:
         """Sets how many due `incidents`, or `logs` without an incident, are not deleted. `held_back` has
         the reasons."""
         self._held_back.labels(what).set(count)

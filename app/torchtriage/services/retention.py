@@ -73,10 +73,10 @@ def forget_old(service: Service, now: datetime | None = None, clock: Clock | Non
         return 0
     why = found.count and _doubt(found, clock.was_set_by() if clock else timedelta())
     if why:
-        service.counters.hold_back("incidents", found.count, why)
+        service.counters.set_held_back("incidents", found.count, why)
         log.error("retention deletes nothing: %s; `torchtriage db forget-old --yes` deletes them", why)
         return 0
-    service.counters.hold_back("incidents")
+    service.counters.set_held_back("incidents")
     return forget(service, found)
 
 

@@ -101,7 +101,7 @@ class Retriage:
         finally:
             # Also after an interruption, because its changes stay.
             if self.changed:
-                self._write_down(by, whole)
+                self._audit(by, whole)
 
     def _keep(self, kept: TriagedIncident, triaged: Triaged) -> None:
         summary = replace(triaged.summary, gpu_hours=gpu_hours_lost(kept.job, triaged.verdict))
@@ -110,7 +110,7 @@ class Retriage:
         with self._service.database.transaction(durable=False) as session:
             self.changed += verdicts.replace(session, kept.id, triaged.verdict, summary, datetime.now(UTC))
 
-    def _write_down(self, by: str, whole: bool) -> None:
+    def _audit(self, by: str, whole: bool) -> None:
         detail = {"changed": self.changed, "of": self.looked_at, "knowledge": self._knowledge, "whole": whole}
         with self._service.database.transaction() as session:
             audit_log.add(session, Change(datetime.now(UTC), by, "retriage", "incidents", detail))
@@ -132,7 +132,7 @@ class Retriage:
             pool.shutdown(cancel_futures=True)
 
     def _triaged(self, part: _Part) -> _Answers:
-        keys = [_as_chosen(kept.key) if self._chosen else kept.key for kept in part]
+        keys = [_with_choice(kept.key) if self._chosen else kept.key for kept in part]
         known = [KnownRun(order_of(kept.log, kept.job), key) for kept, key in zip(part, keys, strict=True)]
         return self._service.triager.changed(known)
 
@@ -194,5 +194,5 @@ def _difference(kept: TriagedIncident, triaged: Triaged | TriageError) -> Differ
     return Difference(kept.id, before, (triaged.summary.outcome, triaged.summary.entry), cases=cases)
 
 
-def _as_chosen(key: VerdictKey | None) -> VerdictKey | None:
+def _with_choice(key: VerdictKey | None) -> VerdictKey | None:
     return replace(key, case="") if key and key.case is None else key

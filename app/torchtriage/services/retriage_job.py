@@ -88,12 +88,12 @@ class RetriageJobs:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._doing: _Doing | None = None
+        self._doing: _RunningRetriage | None = None
 
     @property
     def progress(self) -> Progress:
         with self._service.database.reading() as session:
-            return self._told(retriage_job.read(session))
+            return self._current_progress(retriage_job.read(session))
 
     @property
     def older(self) -> int:
@@ -105,7 +105,7 @@ class RetriageJobs:
         """Starts a preview of these incidents, or of all with a verdict of other knowledge. Raises Busy."""
         self._begin(lambda _: self._looking(by, tuple(incident_ids)))
 
-    def look_again(self, by: str) -> None:
+    def preview_again(self, by: str) -> None:
         """Starts a preview of the incidents chosen last. Raises Busy, and BadInput if none were chosen."""
         self._begin(partial(self._looking_again, by))
 
@@ -136,9 +136,9 @@ class RetriageJobs:
     def _begin(self, following: Callable[[Progress], Progress]) -> None:
         run = uuid.uuid4().hex
         with self._service.database.transaction() as session:
-            progress = following(_not_busy(self._told(retriage_job.hold(session))))
-            retriage_job.begin(session, _noted(run, progress))
-        self._doing = _Doing(self._service, run, progress)
+            progress = following(_not_busy(self._current_progress(retriage_job.hold(session))))
+            retriage_job.begin(session, _to_stored(run, progress))
+        self._doing = _RunningRetriage(self._service, run, progress)
         self._doing.thread.start()
 
     def _looking(self, by: str, chosen: tuple[str, ...]) -> Progress:
@@ -149,7 +149,7 @@ class RetriageJobs:
             raise BadInput("no incident to re-triage")
         return self._looking(by, before.chosen)
 
-    def _told(self, noted: StoredProgress | None) -> Progress:
+    def _current_progress(self, noted: StoredProgress | None) -> Progress:
         """Returns the progress. A preview with other knowledge than that in use here is outdated."""
         progress = _progress(noted)
         if progress.stage is Stage.FOUND and progress.knowledge != self._service.knowledge_version:
@@ -157,7 +157,7 @@ class RetriageJobs:
         return progress
 
 
-class _Doing:
+class _RunningRetriage:
     """One preview, or one change, in its own thread. A second thread stores the progress."""
 
     def __init__(self, service: Service, run: str, progress: Progress) -> None:
@@ -169,7 +169,7 @@ class _Doing:
         self.thread = threading.Thread(target=self._work, name="retriage")
 
     def _work(self) -> None:
-        noting = threading.Thread(target=self._keep_noting, name="retriage-notes")
+        noting = threading.Thread(target=self._save_periodically, name="retriage-notes")
         noting.start()
         last = self._broken("it was interrupted; see the service's log")
         try:
@@ -182,11 +182,11 @@ class _Doing:
         finally:
             self._ended.set()
             noting.join()
-            self._note(last)
+            self._save_progress(last)
 
-    def _keep_noting(self) -> None:
+    def _save_periodically(self) -> None:
         while not self._ended.wait(_NOTED):
-            self._note(self._now())
+            self._save_progress(self._now())
 
     def _now(self) -> Progress:
         retriage = self.retriage
@@ -209,11 +209,11 @@ class _Doing:
     def _broken(self, problem: str) -> Progress:
         return replace(self._now(), stage=Stage.BROKEN, problem=problem)
 
-    def _note(self, progress: Progress) -> None:
+    def _save_progress(self, progress: Progress) -> None:
         # If the database is unavailable, the next write may succeed. Without any write, the process counts as dead, and
         # the page says so.
         with suppress(StorageUnavailable), self._service.database.transaction(durable=False) as session:
-            retriage_job.note(session, _noted(self._run, progress))
+            retriage_job.note(session, _to_stored(self._run, progress))
 
 
 def _applying(by: str, before: Progress) -> Progress:
@@ -230,7 +230,7 @@ def _not_busy(progress: Progress) -> Progress:
     return progress
 
 
-def _noted(run: str, progress: Progress) -> StoredProgress:
+def _to_stored(run: str, progress: Progress) -> StoredProgress:
     return StoredProgress(run, progress.stage, datetime.now(UTC), fields_form(progress))
 
 

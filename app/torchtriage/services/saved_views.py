@@ -29,7 +29,7 @@ def save_view(service: Service, name: str, query: str, by: str) -> View:
     with service.database.transaction() as session:
         before = saved_views.called(session, name)
         view = saved_views.put(session, name, query, by, now)
-        detail = {"before": _told(before), "after": _told(view)}
+        detail = {"before": _audit_details(before), "after": _audit_details(view)}
         audit_log.add(session, Change(now, by, "save", f"view {view.id}", detail))
         return view
 
@@ -38,9 +38,11 @@ def remove_view(service: Service, view_id: str, by: str) -> View:
     """Deletes a view and returns it. Saving it again undoes this. Raises NotFound."""
     with service.database.transaction() as session:
         view = saved_views.remove(session, view_id)
-        audit_log.add(session, Change(datetime.now(UTC), by, "remove", f"view {view.id}", {"before": _told(view)}))
+        audit_log.add(
+            session, Change(datetime.now(UTC), by, "remove", f"view {view.id}", {"before": _audit_details(view)})
+        )
         return view
 
 
-def _told(view: View | None) -> dict[str, str] | None:
+def _audit_details(view: View | None) -> dict[str, str] | None:
     return {"name": view.name, "query": view.query} if view else None

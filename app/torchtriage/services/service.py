@@ -146,7 +146,7 @@ def open_service(settings: Settings, work: Callable[[Service, str], None], worki
         if not fingerprint_upgrade.left(session, service.knowledge_version):
             service.settled.set()
     if working:
-        put_what_waits(service)
+        queue_waiting(service)
         threading.Thread(target=_warm, args=(triager,), name="warming", daemon=True).start()
         queue.start()
         if not database.is_sqlite:  # SQLite's queue is a list in memory, without a loop
@@ -168,7 +168,7 @@ def close_service(service: Service) -> None:
     service.blobs.incoming.close()
 
 
-def put_what_waits(service: Service) -> None:
+def queue_waiting(service: Service) -> None:
     """Queues incidents that need triage and are not in the queue, as after a crash or an outage of the storage.
 
     Raises StorageUnavailable.
@@ -191,7 +191,7 @@ def _queue(settings: Settings, database: Database, work: Callable[[str], None], 
     # More threads than engines, so that no engine is idle while threads store their results, some together.
     threads = 4 * settings.workers or 2
     if database.is_sqlite:
-        return MemoryQueue(partial(_tried, work), threads)
+        return MemoryQueue(partial(_handle_errors, work), threads)
     from torchtriage.queue.postgres_queue import (
         PostgresQueue,  # imported here because it is slow and not needed on a laptop
     )
@@ -203,10 +203,10 @@ def _queue(settings: Settings, database: Database, work: Callable[[str], None], 
     return PostgresQueue(postgres_address(settings.database), work, ended, threads, partial(heartbeats.beat, QUEUE))
 
 
-def _tried(work: Callable[[str], None], incident_id: str) -> None:
+def _handle_errors(work: Callable[[str], None], incident_id: str) -> None:
     try:
         work(incident_id)
     except TriageError as error:
         log.warning("incident %s waits for another attempt: %s", incident_id, error.message)
-    except Exception:  # `put_what_waits` queues it again; log it, so that the error is seen
+    except Exception:  # `queue_waiting` queues it again; log it, so that the error is seen
         log.exception("incident %s waits for another attempt: it failed", incident_id)

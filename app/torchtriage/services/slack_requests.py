@@ -117,7 +117,7 @@ def _button(service: Service, key: str, sent: Interaction) -> Answer:
         if not slack_state.is_first(session, key, datetime.now(UTC)):
             return None
     try:
-        said = _do(service, pressed.action_id, pressed.value, f"slack:{sent.user.called}")
+        said = _run_action(service, pressed.action_id, pressed.value, f"slack:{sent.user.called}")
     except NotFound:
         said = word(language(service), "gone")
     if said:
@@ -126,7 +126,7 @@ def _button(service: Service, key: str, sent: Interaction) -> Answer:
     return None
 
 
-def _do(service: Service, action: str, about: str, by: str) -> str | None:
+def _run_action(service: Service, action: str, about: str, by: str) -> str | None:
     """Does what a button says, and returns the text of the answer. Raises NotFound."""
     lang = language(service)
     if action in ("mute", "resolve"):

@@ -23,7 +23,7 @@ _SHARE, _FEW = 0.25, 20  # if more than this would be removed, the database may 
 
 
 @dataclass(frozen=True, slots=True)
-class Bad:
+class DamagedFile:
     """A stored log that is damaged or missing, the reason, and its incidents."""
 
     sha256: str
@@ -31,7 +31,7 @@ class Bad:
     incidents: tuple[str, ...]
 
 
-def check(database: Database, blobs: BlobStore) -> Iterator[Bad | None]:
+def check(database: Database, blobs: BlobStore) -> Iterator[DamagedFile | None]:
     """Reads every log that an incident names. Yields its problem, or None if there is none.
 
     Raises StorageUnavailable if a whole batch cannot be read.
@@ -50,7 +50,7 @@ def check(database: Database, blobs: BlobStore) -> Iterator[Bad | None]:
         for digest, found in zip(digests, problems, strict=True):
             having = _incidents_of(database, digest) if found else ()
             # Without incidents, the log was deleted meanwhile.
-            yield Bad(digest, found.message, having) if found and having else None
+            yield DamagedFile(digest, found.message, having) if found and having else None
 
 
 def remove_unused(service: Service, digests: Sequence[str]) -> int:
@@ -89,10 +89,10 @@ def sweep(service: Service, now: datetime | None = None) -> int:
     found, total = unnamed(service, now)
     if len(found) > max(_FEW, _SHARE * total):
         why = f"{len(found)} of {total} stored logs belong to no incident of this database"
-        service.counters.hold_back("logs", len(found), why)
+        service.counters.set_held_back("logs", len(found), why)
         log.error("sweep removes no stored log: %s; `torchtriage db sweep --yes` removes them", why)
         return 0
-    service.counters.hold_back("logs")
+    service.counters.set_held_back("logs")
     return remove(service, found)
 
 

@@ -73,7 +73,7 @@ def revoke(database: Database, token_id: str, by: str) -> Token:
     with database.transaction() as session:
         token, new = tokens.revoke(session, token_id, now)
         if new:
-            audit_log.add(session, Change(now, by, "revoke", f"token {token.id}", {"before": _told(token)}))
+            audit_log.add(session, Change(now, by, "revoke", f"token {token.id}", {"before": _audit_details(token)}))
         return token
 
 
@@ -84,7 +84,9 @@ def end_session(database: Database, secret: str) -> None:
         token = tokens.valid(session, _digest(secret), now)
         if token is not None and token.session:
             tokens.revoke(session, token.id, now)
-            audit_log.add(session, Change(now, token.name, "logout", f"token {token.id}", {"before": _told(token)}))
+            audit_log.add(
+                session, Change(now, token.name, "logout", f"token {token.id}", {"before": _audit_details(token)})
+            )
 
 
 def changes(
@@ -111,14 +113,16 @@ def _make(database: Database, token: Token, by: str, action: str) -> tuple[str, 
     secret = _PREFIX + secrets.token_urlsafe(32)
     with database.transaction() as session:
         made = tokens.add(session, _digest(secret), token)
-        audit_log.add(session, Change(made.created_at, by, action, f"token {made.id}", {"after": _told(made)}))
+        audit_log.add(session, Change(made.created_at, by, action, f"token {made.id}", {"after": _audit_details(made)}))
         tokens.sweep(session, made.created_at)
         for ended in tokens.end_oldest(session, made, MAX_SESSIONS) if made.session else ():
-            audit_log.add(session, Change(made.created_at, by, "revoke", f"token {ended.id}", {"before": _told(ended)}))
+            audit_log.add(
+                session, Change(made.created_at, by, "revoke", f"token {ended.id}", {"before": _audit_details(ended)})
+            )
     return secret, made
 
 
-def _told(token: Token) -> dict[str, Any]:
+def _audit_details(token: Token) -> dict[str, Any]:
     """Returns what the audit log records about a token."""
     detail = {"name": token.name, "scopes": sorted(token.scopes), "expires_at": iso(token.expires_at)}
     return detail | ({"token": token.begun_with} if token.session else {})

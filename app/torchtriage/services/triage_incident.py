@@ -40,7 +40,7 @@ def triage_incident(service: Service, incident_id: str) -> None:
 
     Raises StorageUnavailable and Interrupted if it must be tried again later.
     """
-    service.uploads.wait_until_few(_MAX_WAIT)
+    service.uploads.wait_for_uploads(_MAX_WAIT)
     with service.claim_commits.coming():
         claimed = service.claim_commits.put(incident_id, partial(_claim, service)).result()
     if claimed is None:

@@ -57,7 +57,7 @@ class UploadCounter:
         finally:
             self._change(-1)
 
-    def wait_until_few(self, seconds: float) -> None:
+    def wait_for_uploads(self, seconds: float) -> None:
         """Returns when few uploads are running, or after `seconds`."""
         deadline = time.monotonic() + seconds
         while self._change(0) > _MAX_IGNORED_UPLOADS and (left := deadline - time.monotonic()) > 0:

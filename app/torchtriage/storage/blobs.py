@@ -68,7 +68,7 @@ class BlobStore:
     @contextmanager
     def writing(self) -> Iterator[BlobWriter]:
         """Yields a file to write. If it is not finished, nothing remains. Raises StorageUnavailable."""
-        handle, name = self._under_way(lambda folder: tempfile.mkstemp(dir=folder))
+        handle, name = self._new_file(lambda folder: tempfile.mkstemp(dir=folder))
         try:
             with FileIO(handle, "wb") as file:
                 yield BlobWriter(file, Path(name))
@@ -79,7 +79,7 @@ class BlobStore:
     @contextmanager
     def folder(self) -> Iterator[Path]:
         """Yields a folder for temporary files, which is deleted at the end. Raises StorageUnavailable."""
-        made = self._under_way(lambda folder: tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True))
+        made = self._new_file(lambda folder: tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True))
         with made as name:
             yield Path(name)
 
@@ -239,7 +239,7 @@ class BlobStore:
             if not same:
                 raise StorageUnavailable(f"the log store is unavailable: {self._root} was replaced")
 
-    def _under_way(self, make: Callable[[Path], Made]) -> Made:
+    def _new_file(self, make: Callable[[Path], Made]) -> Made:
         """Returns what `make` creates in the folder of files being written. Creates the folder again if it
         was deleted."""
         with store_errors():

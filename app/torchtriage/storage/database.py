@@ -69,7 +69,7 @@ class Database:
         cannot be reached or written.
         """
         engine = self.engine if durable else self._not_durable
-        with self._in_turn(patience) as wait, self._storage_errors(), Session(engine) as session, session.begin():
+        with self._write_lock(patience) as wait, self._storage_errors(), Session(engine) as session, session.begin():
             session.connection(execution_options={"writing": True, "durable": durable, "wait": wait})
             yield session
 
@@ -92,7 +92,7 @@ class Database:
         self._not_durable.dispose()
 
     @contextmanager
-    def _in_turn(self, patience: float) -> Iterator[float]:
+    def _write_lock(self, patience: float) -> Iterator[float]:
         """Waits until no other thread of this process writes. Yields the seconds left of `patience`."""
         if self._turn is None:
             yield patience

@@ -46,7 +46,7 @@ def remove(session: Session, incident_id: str, by: str, at: datetime) -> Feedbac
     ).scalar_one_or_none()
     if row is None:
         raise NotFound("you gave no such feedback", incident=incident_id[:100])
-    said = _said(row)
+    said = _feedback(row)
     session.delete(row)
     session.flush()
     return said
@@ -73,7 +73,7 @@ def notes_of_group(session: Session, group: str, but: str, most: int) -> list[tu
 
 def of_group(session: Session, group: str) -> list[tuple[str, Feedback]]:
     """Returns all feedback about the group's latest LOOKED_AT incidents, each with the incident's id, newest first."""
-    return _told(session, _of_group(group).order_by(FeedbackRow.number.desc()))
+    return _feedback_of(session, _of_group(group).order_by(FeedbackRow.number.desc()))
 
 
 def _of_group(group: str, *conditions: ColumnElement[bool]) -> Select[FeedbackRow]:
@@ -84,13 +84,15 @@ def _of_group(group: str, *conditions: ColumnElement[bool]) -> Select[FeedbackRo
 
 
 def _notes(session: Session, query: Select[FeedbackRow], most: int) -> list[tuple[str, Feedback]]:
-    return _told(session, query.where(FeedbackRow.note.is_not(None)).order_by(FeedbackRow.number.desc()).limit(most))
+    return _feedback_of(
+        session, query.where(FeedbackRow.note.is_not(None)).order_by(FeedbackRow.number.desc()).limit(most)
+    )
 
 
-def _told(session: Session, query: Select[FeedbackRow]) -> list[tuple[str, Feedback]]:
+def _feedback_of(session: Session, query: Select[FeedbackRow]) -> list[tuple[str, Feedback]]:
     rows = session.execute(query).scalars()
-    return [(str(row.incident_number), _said(row)) for row in rows]
+    return [(str(row.incident_number), _feedback(row)) for row in rows]
 
 
-def _said(row: FeedbackRow) -> Feedback:
+def _feedback(row: FeedbackRow) -> Feedback:
     return Feedback(cast(FeedbackVerdict, row.verdict), row.by, row.at, row.entry, row.note)

@@ -86,10 +86,10 @@ def carry(session: Session, fingerprint: str, seen: Mapping[str, int], knowledge
         known = session.get(SuccessionRow, (fingerprint, new))
         if new != heir and known is None:
             session.add(SuccessionRow(fingerprint=fingerprint, successor=new, heir=False))
-            _came_out(session, row.group_number, new)
+            _record_arrival(session, row.group_number, new)
         # Otherwise this was done before, and people may have separated the two since.
         elif new == heir and not (known and known.heir):
-            changes += _bequeath(session, fingerprint, new, knowledge)
+            changes += _hand_over(session, fingerprint, new, knowledge)
     return changes
 
 
@@ -97,7 +97,7 @@ def settle(session: Session, now: datetime) -> int:
     """Called when all fingerprints are checked. Groups made meanwhile are new, and their alerts are due now. Returns
     the number of these groups."""
     provisional = select(GroupRow.number).where(GroupRow.provisional)
-    _tell_now(session, [OutboxRow.group_number.in_(provisional)], now)
+    _send_now(session, [OutboxRow.group_number.in_(provisional)], now)
     made = update(GroupRow).where(GroupRow.provisional).values(provisional=False).returning(GroupRow.number)
     return len(session.execute(made, execution_options=_UNSYNCHRONIZED).scalars().all())
 
@@ -128,7 +128,7 @@ def _hold(session: Session, fingerprints: list[str]) -> None:
     lock_groups(session, [final_group(session, number) for number in session.execute(groups).scalars()], names)
 
 
-def _bequeath(session: Session, old: str, new: str, knowledge: str) -> list[str]:
+def _hand_over(session: Session, old: str, new: str, knowledge: str) -> list[str]:
     """Continues the group of one fingerprint, and the parts split off it, under another fingerprint. Returns incidents
     as `carry` does."""
     mine, theirs = session.get(FingerprintRow, old), session.get(FingerprintRow, new)
@@ -141,18 +141,18 @@ def _bequeath(session: Session, old: str, new: str, knowledge: str) -> list[str]
         session.add(FingerprintRow(fingerprint=new, group_number=mine.group_number, knowledge=knowledge))
     elif (own := _root(session, mine)) is not (other := _root(session, theirs)):
         if other.provisional and not _is_decided(session, other):
-            changes += _absorb(session, mine.group_number, own, other)
+            changes += _merge_into(session, mine.group_number, own, other)
         else:
             silent = _LOUDNESS[GroupStatus(other.status)]
             _unite(session, mine, own, other, new)
     session.flush()
     session.expire_all()
     for rule in _rules(session, old):
-        changes += _bequeath_part(session, rule, new, silent, knowledge)
+        changes += _hand_over_split(session, rule, new, silent, knowledge)
     return changes
 
 
-def _bequeath_part(session: Session, rule: SplitRow, new: str, silent: int, knowledge: str) -> list[str]:
+def _hand_over_split(session: Session, rule: SplitRow, new: str, silent: int, knowledge: str) -> list[str]:
     """Repeats a split of the old fingerprint on the new one. Skips it if the part's status ranks below `silent`, which
     is the status of an existing group. Returns incidents as `carry` does."""
     part = session.get(FingerprintRow, split_fingerprint(rule.fingerprint, rule.field, rule.value))
@@ -161,7 +161,7 @@ def _bequeath_part(session: Session, rule: SplitRow, new: str, silent: int, know
     if not any((known.field, known.value) == (rule.field, rule.value) for known in _rules(session, new)):
         session.add(SplitRow(fingerprint=new, field=rule.field, value=rule.value))
     own = split_fingerprint(new, rule.field, rule.value)
-    changes = _bequeath(session, part.fingerprint, own, knowledge)
+    changes = _hand_over(session, part.fingerprint, own, knowledge)
     root, whole = (_root(session, session.get_one(FingerprintRow, name)) for name in (own, new))
     them = (IncidentRow.fingerprint == new) & (SPLIT_BY[rule.field] == rule.value)
     changes += _move_in(session, them, root, {"fingerprint": own})
@@ -185,7 +185,7 @@ def _unite(session: Session, mine: FingerprintRow, own: GroupRow, other: GroupRo
     audit_log.add(session, Change(datetime.now(UTC), BY_ITSELF, "merge", f"group {stays.number}", detail))
 
 
-def _absorb(session: Session, number: int, root: GroupRow, new: GroupRow) -> list[str]:
+def _merge_into(session: Session, number: int, root: GroupRow, new: GroupRow) -> list[str]:
     """Makes a group received meanwhile part of group `number`, whose final group is `root`. Its alert as a new failure
     is not sent.
 
@@ -219,7 +219,7 @@ def _move_in(session: Session, them: ColumnElement[bool], group: GroupRow, chang
     return [str((again or came[-1]).number)]
 
 
-def _came_out(session: Session, number: int, new: str) -> None:
+def _record_arrival(session: Session, number: int, new: str) -> None:
     """Records that a group received meanwhile, under the new fingerprint, comes from another group and is no new
     failure."""
     known = session.get(FingerprintRow, new)
@@ -237,10 +237,10 @@ def _is_known(session: Session, group: GroupRow) -> None:
     here = OutboxRow.group_number == group.number
     obsolete_notices = delete(OutboxRow).where(here, OutboxRow.kind == NoticeKind.NEW, OutboxRow.tries == 0)
     session.execute(obsolete_notices, execution_options=_UNSYNCHRONIZED)
-    _tell_now(session, [here], datetime.now(UTC))
+    _send_now(session, [here], datetime.now(UTC))
 
 
-def _tell_now(session: Session, which: list[ColumnElement[bool]], now: datetime) -> None:
+def _send_now(session: Session, which: list[ColumnElement[bool]], now: datetime) -> None:
     """Makes delayed messages due now."""
     held = [OutboxRow.state == SendState.READY, OutboxRow.tries == 0, OutboxRow.due_at > now]
     due = update(OutboxRow).where(*which, *held).values(due_at=now)

@@ -72,7 +72,7 @@ def replace(session: Session, contents: Mapping[int, str]) -> None:
     session.connection().execute(_REPLACE, rows)
 
 
-def put_all(session: Session, contents: Mapping[int, str]) -> None:
+def index_all(session: Session, contents: Mapping[int, str]) -> None:
     """Adds the text of incidents that are not indexed yet."""
     rows = [{"rowid": number, "words": _row_words(content)} for number, content in contents.items()]
     session.connection().execute(_ADD, rows)

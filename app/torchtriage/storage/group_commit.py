@@ -73,13 +73,15 @@ class GroupCommit(Generic[Item, Result]):
             self._adding.notify_all()
             # Submitted in the same order, so that the writer's current item is the first in the list, or is already
             # done.
-            return self._writer.submit(self._do, mine, work, after)
+            return self._writer.submit(self._commit_batch, mine, work, after)
 
     def close(self, wait: bool = True) -> None:
         """Accepts no more items, and waits until all are written."""
         self._writer.shutdown(wait)
 
-    def _do(self, mine: _Waiting[Item, Result], work: Work[Item, Result], after: Callable[[Item], None]) -> Result:
+    def _commit_batch(
+        self, mine: _Waiting[Item, Result], work: Work[Item, Result], after: Callable[[Item], None]
+    ) -> Result:
         try:
             return self._written(mine, work)
         finally:
@@ -88,7 +90,7 @@ class GroupCommit(Generic[Item, Result]):
     def _written(self, mine: _Waiting[Item, Result], work: Work[Item, Result]) -> Result:
         try:
             if mine in self._waiting[:1]:
-                self._do_all(work)
+                self._write_batches(work)
             if not mine.done and mine.error is None:  # it is alone, or another item may have made the whole batch fail
                 (mine.result,) = work([mine.item])
         except StorageUnavailable as error:
@@ -98,7 +100,7 @@ class GroupCommit(Generic[Item, Result]):
             raise mine.error
         return cast(Result, mine.result)
 
-    def _do_all(self, work: Work[Item, Result]) -> None:
+    def _write_batches(self, work: Work[Item, Result]) -> None:
         with self._adding:
             if self._patience:
                 self._adding.wait_for(lambda: len(self._waiting) >= self._share * self._coming, self._patience)

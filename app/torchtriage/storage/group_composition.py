@@ -67,10 +67,10 @@ def later_attempts(session: Session, group: str, most: int) -> list[LaterAttempt
     jobs = {one.job_id for one in latest}
     for one in connection.execute(select(*columns).where(row.job_id.in_(jobs))):
         attempts[one.job_id, one.cluster].append(one)
-    return [_came(one, attempts[one.job_id, one.cluster]) for one in latest]
+    return [_next_attempt(one, attempts[one.job_id, one.cluster]) for one in latest]
 
 
-def _came(one: Any, attempts: list[Any]) -> LaterAttempt:
+def _next_attempt(one: Any, attempts: list[Any]) -> LaterAttempt:
     """Finds the next attempt by number, or by time if the sender gives no numbers."""
     later = [other for other in attempts if _is_later(other, one)]
     after = min(later, key=lambda other: (other.attempt or 0, other.received_at), default=None)

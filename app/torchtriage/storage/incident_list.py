@@ -51,7 +51,7 @@ class Listed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _ListQuery:
     """A query in parts: filter values by column; filters without an index, each a column and a function that makes its
     condition; conditions of time and cursor; search words; the direction."""
 
@@ -77,7 +77,7 @@ def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | N
     at = place(cursor, 2)
     if wanted.group is not None:
         wanted = replace(wanted, group=str(groups.number_now(session, wanted.group)))
-    asked = _asked(wanted, at)
+    asked = _list_query(wanted, at)
     lead = next(iter(asked.values), None)
     found, end = _walk(session, asked, lead, limit, AT_FIRST)
     if end is not None:
@@ -85,11 +85,11 @@ def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | N
         if narrowed is None:
             found, end = [], None
         else:
-            found, end = _look(session, _asked(narrowed, at), limit)
+            found, end = _read_list(session, _list_query(narrowed, at), limit)
     return piece(found, limit, at, _key, end and _key(end))
 
 
-def _look(session: Session, asked: _Asked, limit: int) -> tuple[list[Listed], Listed | None]:
+def _read_list(session: Session, asked: _ListQuery, limit: int) -> tuple[list[Listed], Listed | None]:
     few = full_text_search.some(session, asked.words, FEW + 1) if asked.words else None
     if few is not None and len(few) <= FEW:
         conditions = [column == value for column, value in asked.values.items()]
@@ -101,7 +101,7 @@ def _look(session: Session, asked: _Asked, limit: int) -> tuple[list[Listed], Li
 
 
 def _walk(
-    session: Session, asked: _Asked, lead: InstrumentedAttribute[Any] | None, limit: int, most: int
+    session: Session, asked: _ListQuery, lead: InstrumentedAttribute[Any] | None, limit: int, most: int
 ) -> tuple[list[Listed], Listed | None]:
     """Checks at most `most` incidents of the leading filter. Returns those that match (one more than `limit` if there
     are more), and the incident at which it stopped early, or None."""
@@ -121,7 +121,7 @@ def _walk(
     return found, Listed(*end) if end is not None else None
 
 
-def _size(session: Session, asked: _Asked, column: InstrumentedAttribute[Any]) -> int:
+def _size(session: Session, asked: _ListQuery, column: InstrumentedAttribute[Any]) -> int:
     """Returns the number of a filter's incidents, at most LOOKED_AT."""
     some = asked.of(column, _NUMBER).limit(LOOKED_AT).subquery()
     return session.execute(select(func.count()).select_from(some)).scalar_one()
@@ -149,7 +149,7 @@ def _first_of(month: int) -> datetime:
     return midnight(date(year + month // 12, month % 12 + 1, 1))
 
 
-def _asked(wanted: IncidentFilter, at: Place | None) -> _Asked:
+def _list_query(wanted: IncidentFilter, at: Place | None) -> _ListQuery:
     given = {column: getattr(wanted, name) for name, column in _FILTERS.items()}
     values = {column: value for column, value in given.items() if value is not None}
     if wanted.group is not None:
@@ -163,7 +163,7 @@ def _asked(wanted: IncidentFilter, at: Place | None) -> _Asked:
         here = tuple_(literal(moment_at(at.key[0]), Moment()), literal(at.key[1]))
         times.append(tuple_(_AT, _NUMBER) > here if at.back else tuple_(_AT, _NUMBER) < here)
     words = wanted.q if wanted.q and full_text_search.asked(wanted.q) else ""
-    return _Asked(values, list(_more(wanted)), times, words, at is not None and at.back)
+    return _ListQuery(values, list(_more(wanted)), times, words, at is not None and at.back)
 
 
 def _more(wanted: IncidentFilter) -> Iterator[tuple[ColumnElement[Any], _Fits]]:

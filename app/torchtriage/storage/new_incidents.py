@@ -60,7 +60,7 @@ def add(session: Session, received: Sequence[Received]) -> list[tuple[str, bool]
         connection.execute(
             _ADD_FILES, [row for request in added for row in file_rows(added[request], first[request].log)]
         )
-        full_text_search.put_all(session, {number: job_text(first[request].job) for request, number in added.items()})
+        full_text_search.index_all(session, {number: job_text(first[request].job) for request, number in added.items()})
     return [
         (str(numbers[request]), request in added and first[request] is one)
         for request, one in zip(requests, received, strict=True)

@@ -116,7 +116,7 @@ def _kept(session: Session, query: object, asked: dict[str, object]) -> list[Tri
     older = [row.number for row in rows if row.case is None and row.state == State.TRIAGED]
     cases = {}
     if older:
-        cases = {number: _told_case(verdict) for number, verdict in connection.execute(_OLDER, {"numbers": older})}
+        cases = {number: _stored_case(verdict) for number, verdict in connection.execute(_OLDER, {"numbers": older})}
     return [
         TriagedIncident(
             str(row.number),
@@ -134,7 +134,7 @@ def _key(row: Any, case: str | None) -> VerdictKey:
     return VerdictKey(row.outcome, row.entry, fingerprint, case)
 
 
-def _told_case(verdict: str) -> str | None:
+def _stored_case(verdict: str) -> str | None:
     """Returns the answer's case from a verdict that was stored before incidents had a column for it. None if the
     verdict has no answer, as in release 0.1.0, or cannot be read."""
     try:

@@ -137,7 +137,7 @@ def hand_back(session: Session, incident_id: str) -> None:
     change(session, claimed, {"state": State.RECEIVED, "tries": IncidentRow.tries - 1, "next_try": None})
 
 
-def take_up(session: Session, digests: Sequence[str]) -> bool:
+def retry_failed(session: Session, digests: Sequence[str]) -> bool:
     """failed → received, for incidents that failed because one of these files was missing or damaged. Returns whether
     there were any."""
     numbers: set[int] = set()

@@ -16,7 +16,7 @@ from torchtriage.watcher.pod import Container, Ending, Pod, key_of, seconds
 # The state of a container when its log was read. A log read in a later state replaces an earlier one. PREVIOUS: the
 # container has started again, perhaps even before the log of this start was read.
 RUNNING, LEAVING, ENDED, PREVIOUS = 0, 1, 2, 3
-_TOLD = "attempt.json"
+_STATE_FILE = "attempt.json"
 TRIES = 5  # attempts to read one log
 
 
@@ -145,12 +145,12 @@ class Attempt:
         content["pods"] = {uid: {"raw": pod.raw} for uid, pod in self.pods.items()}
         content["endings"] = {key: asdict(ending) for key, ending in self.endings.items()}
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_whole(self.folder / _TOLD, json.dumps(content))
+        write_whole(self.folder / _STATE_FILE, json.dumps(content))
 
 
 def load(folder: Path) -> Attempt:
     """Returns the attempt that was saved in a folder. Raises OSError, or ValueError if there is none."""
-    content = json.loads((folder / _TOLD).read_text())
+    content = json.loads((folder / _STATE_FILE).read_text())
     try:
         job, pods, endings = content.pop("job"), content.pop("pods"), content.pop("endings")
         return Attempt(

@@ -86,12 +86,12 @@ class Controller:
         self._counters.pods.set(len(self._registry))
         now = time.time()
         fresh = [ending for ending in pod.endings() if self._is_new(ending, now)]
-        attempt = self._of.get(pod.uid) or self._joined(pod, part)
+        attempt = self._of.get(pod.uid) or self._attempt_of(pod, part)
         opened = attempt is None
         if attempt is None:
             if not fresh:
                 return
-            attempt = self._opened(pod, part, now)
+            attempt = self._open_attempt(pod, part, now)
         if attempt.folder in self._packing:
             return
         for ending in attempt.take(pod, fresh, now):
@@ -147,12 +147,12 @@ class Controller:
         next time."""
         for attempt in self.open:
             try:
-                self._go_on(attempt, now)
+                self._advance(attempt, now)
             except OSError as error:
                 _log.error("cannot write to the watcher's folder", extra={"attempt": attempt.name, "error": str(error)})
         self._counters.attempts.set(len(self.open))
 
-    def _go_on(self, attempt: Attempt, now: float) -> None:
+    def _advance(self, attempt: Attempt, now: float) -> None:
         if attempt.closed:
             attempt.save()
             self._finish(attempt)
@@ -175,7 +175,7 @@ class Controller:
     def _is_new(self, ending: Ending, now: float) -> bool:
         return not self._history.knows(ending) and seconds(ending.time) > now - self._options.oldest
 
-    def _joined(self, pod: Pod, part: Part) -> Attempt | None:
+    def _attempt_of(self, pod: Pod, part: Part) -> Attempt | None:
         """Returns the open attempt that a pod belongs to: it existed before that attempt failed, and is not part of an
         earlier one."""
         if pod.over and self._history.has_closed(pod):
@@ -187,7 +187,7 @@ class Controller:
                 return attempt
         return None
 
-    def _opened(self, pod: Pod, part: Part, now: float) -> Attempt:
+    def _open_attempt(self, pod: Pod, part: Part, now: float) -> Attempt:
         number = part.attempt
         if number is None:
             number = max(self._registry.earlier(pod, part), self._history.reported(part.job.key))

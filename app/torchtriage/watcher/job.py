@@ -54,13 +54,13 @@ def part_of(pod: Pod, bare: str) -> Part | None:
     its labels match the selector `bare`, such as `team=ml,train`."""
     marks = pod.marks
     if name := marks.get(_JOBSET + "jobset-name"):
-        return _of_jobset(pod, name)
+        return _jobset_part(pod, name)
     if marks.get(_RAY + "originated-from-crd") == "RayJob" and (name := marks.get(_RAY + "originated-from-cr-name")):
         # The pods of its cluster, and the pod that submits to it.
         return Part(Job(pod.namespace, "RayJob", name, ""), pod.name)
     owner = pod.owner
     if owner is not None:
-        return _of_owner(pod, owner)
+        return _owner_part(pod, owner)
     if name := marks.get(_GROUP):
         return Part(Job(pod.namespace, "PodGroup", name, ""), pod.name)
     if bare and _fits(pod.labels, bare):
@@ -73,7 +73,7 @@ def queue_of(pod: Pod) -> str:
     return next((pod.marks[name] for name in _QUEUES if pod.marks.get(name)), "")
 
 
-def _of_jobset(pod: Pod, name: str) -> Part:
+def _jobset_part(pod: Pod, name: str) -> Part:
     marks = pod.marks
     kind = "TrainJob" if _TRAINER in marks else "JobSet"
     seat = [marks.get(_JOBSET + "replicatedjob-name", ""), marks.get(_JOBSET + "job-index", ""), marks.get(_INDEX, "0")]
@@ -81,7 +81,7 @@ def _of_jobset(pod: Pod, name: str) -> Part:
     return Part(Job(pod.namespace, kind, name, marks.get(_JOBSET + "jobset-uid", "")), "/".join(seat), attempt)
 
 
-def _of_owner(pod: Pod, owner: Json) -> Part | None:
+def _owner_part(pod: Pod, owner: Json) -> Part | None:
     marks, group, kind = pod.marks, str(owner["apiVersion"]).partition("/")[0], str(owner["kind"])
     job = Job(pod.namespace, kind, str(owner["name"]), str(owner["uid"]))
     if group == "kubeflow.org":

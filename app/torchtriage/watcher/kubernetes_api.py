@@ -115,12 +115,12 @@ def _answer(ask: Any, *about: str, **asked: Any) -> Iterator[Any]:
             answer.close()
             answer.release_conn()
     except kubernetes.client.ApiException as error:
-        raise ClusterError(error.status or 0, _told(error)) from None
+        raise ClusterError(error.status or 0, _error_text(error)) from None
     except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
         raise ClusterError(0, f"{type(error).__name__}: {error}") from None
 
 
-def _told(error: Any) -> str:
+def _error_text(error: Any) -> str:
     try:
         return str(json.loads(error.body)["message"])
     except (TypeError, ValueError, KeyError):

@@ -16,7 +16,7 @@ _MAX_COUNT = 50  # maximum number of events per pod
 _MAX_LENGTH = 4096  # maximum characters of a message, the limit of a termination message
 
 
-def said_of_pod(attempt: Attempt, pod: Pod, events: list[Json]) -> str:
+def pod_lines(attempt: Attempt, pod: Pod, events: list[Json]) -> str:
     """Returns the lines about one pod; empty if nothing went wrong with it."""
     lines = [(ending.time, _line_of(ending, attempt)) for ending in attempt.endings.values() if ending.pod == pod.uid]
     lines += [(_time_of(event), _event_line(event)) for event in _relevant(pod, events)]
@@ -30,7 +30,7 @@ def said_of_pod(attempt: Attempt, pod: Pod, events: list[Json]) -> str:
     return "".join(f"{time} {line}\n" for time, line in messages)
 
 
-def said_of_job(attempt: Attempt, events: list[Json]) -> str:
+def job_lines(attempt: Attempt, events: list[Json]) -> str:
     """Returns the lines about the job itself: which pods failed, its deadline, a quota that refuses its pods."""
     about = [event for event in events if event["involvedObject"].get("kind") != "Pod"]
     about = [each for each in about if each["involvedObject"].get("name") == attempt.job.name]

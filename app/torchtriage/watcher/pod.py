@@ -141,12 +141,12 @@ class Pod:
         """Returns the ending of the pod itself: the cluster removed it, or the kubelet refused or ended it."""
         for condition in self.status.get("conditions") or []:
             if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
-                return self._of_pod(condition, str(condition.get("lastTransitionTime") or self.created))
+                return self._pod_failure(condition, str(condition.get("lastTransitionTime") or self.created))
         if self.status.get("phase") == "Failed" and self.status.get("reason"):
-            return self._of_pod(self.status, self._last())
+            return self._pod_failure(self.status, self._last())
         return None
 
-    def _of_pod(self, details: Json, time: str) -> Ending:
+    def _pod_failure(self, details: Json, time: str) -> Ending:
         reason, message = self.status.get("reason"), self.status.get("message") or details.get("message") or ""
         return Ending(self.uid, "", 0, str(reason or details.get("reason") or "Failed"), str(message), None, time)
 
@@ -162,9 +162,9 @@ class Pod:
         that."""
         if ended.get("exitCode") not in _STOPPED or ended.get("reason") == "OOMKilled":
             return False
-        return taken or (self.leaving and seconds(ended.get("finishedAt")) >= self._asked_to_leave())
+        return taken or (self.leaving and seconds(ended.get("finishedAt")) >= self._deletion_requested_at())
 
-    def _asked_to_leave(self) -> float:
+    def _deletion_requested_at(self) -> float:
         metadata = self.raw["metadata"]  # deletionTimestamp is the end of the grace period
         grace = timedelta(seconds=int(metadata.get("deletionGracePeriodSeconds") or 0)).total_seconds()
         return seconds(metadata.get("deletionTimestamp")) - grace

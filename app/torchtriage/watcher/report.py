@@ -10,7 +10,7 @@ from pathlib import Path
 from torchtriage.client.torchtriage_client import Facts, Member, Settings, pack, query_of, sendable, whole_file
 from torchtriage.watcher.attempt import Attempt
 from torchtriage.watcher.job import queue_of
-from torchtriage.watcher.kubernetes_messages import said_of_job, said_of_pod
+from torchtriage.watcher.kubernetes_messages import job_lines, pod_lines
 from torchtriage.watcher.pod import Ending, Json, Pod, seconds
 
 BUNDLE = "report.part"
@@ -54,13 +54,13 @@ def _members(attempt: Attempt, events: list[Json]) -> Iterable[Member]:
     for path in sorted(logs.rglob("*.log")) if logs.is_dir() else ():
         yield whole_file(path.relative_to(logs).as_posix(), str(path))
     for pod in attempt.pods.values():
-        if said := said_of_pod(attempt, pod, events):
-            yield Member(_beside(attempt, pod).relative_to(logs).as_posix(), [said.encode()])
+        if said := pod_lines(attempt, pod, events):
+            yield Member(_kubernetes_lines_path(attempt, pod).relative_to(logs).as_posix(), [said.encode()])
     # This file is never the only one, because the engine learns nothing about the pod from the path of a single file.
-    yield Member("kubernetes.log", [said_of_job(attempt, events).encode()])
+    yield Member("kubernetes.log", [job_lines(attempt, events).encode()])
 
 
-def _beside(attempt: Attempt, pod: Pod) -> Path:
+def _kubernetes_lines_path(attempt: Attempt, pod: Pod) -> Path:
     """Returns the path for Kubernetes' lines about a pod, beside the log of the start that failed."""
     starts = [ending.start for ending in attempt.endings.values() if ending.pod == pod.uid]
     return attempt.path(pod, "_kubernetes", max(starts, default=0))

@@ -99,7 +99,7 @@ def create_app(settings: Settings, opened: Service | None = None) -> FastAPI:
 
     # There are no pages of Swagger UI or ReDoc, because both load scripts from other sites. There are no redirects for
     # a trailing slash, because they would lead to any host that a request names.
-    app = _Guarded(
+    app = _OuterMiddlewares(
         settings.trusted_proxies,
         title="torchtriage",
         version=__version__,
@@ -150,7 +150,7 @@ def _provider(settings: Settings) -> Provider | None:
     return Provider(settings)
 
 
-class _Guarded(FastAPI):
+class _OuterMiddlewares(FastAPI):
     """Adds middlewares outside FastAPI's error handling, so that they see error answers too."""
 
     def __init__(self, trusted_proxies: tuple[str, ...], **described: Any) -> None:

@@ -49,10 +49,10 @@ class RequestLog:
         try:
             await self._app(scope, receive, sending)
         finally:
-            _tell(scope, status, time.perf_counter() - began)
+            _log_request(scope, status, time.perf_counter() - began)
 
 
-def _tell(scope: Scope, status: int, seconds: float) -> None:
+def _log_request(scope: Scope, status: int, seconds: float) -> None:
     caller = scope["state"].get("caller")
     log.info(
         "request",

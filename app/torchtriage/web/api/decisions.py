@@ -17,7 +17,7 @@ from torchtriage.domain.decision import DecisionRecord
 from torchtriage.domain.json_form import json_form
 from torchtriage.errors import LogTooLarge
 from torchtriage.services import decisions, incidents
-from torchtriage.services.accept import take_in
+from torchtriage.services.accept import accept_later
 from torchtriage.services.service import Service
 from torchtriage.storage.decisions import SCORED
 from torchtriage.web.api.incidents import BODY, BODY_ERRORS, after_triage
@@ -78,7 +78,7 @@ async def decide(
         incident = await to_thread.run_sync(incidents.read_incident, service, asked.incident)
         attempt, history, lang = asked.attempt, asked.earlier(), asked.lang
     else:
-        take = partial(take_in, service, query.job())
+        take = partial(accept_later, service, query.job())
         taken = await with_uploads(request, intake, service.settings.max_log_bytes, take)
         incident = (await asyncio.shield(asyncio.wrap_future(taken))).incident
         attempt, history, lang = query.attempt, query.earlier(), query.lang
@@ -92,7 +92,7 @@ async def decide(
 def list_decisions(query: Annotated[DecisionsQuery, Query()], service: ServiceDep, _: Reader) -> Response:
     """List decisions, latest first."""
     page = decisions.list_decisions(service, query.wanted(), query.limit, query.cursor)
-    return Answer({"items": [_told(service, query, record) for record in page.items], "next": page.next})
+    return Answer({"items": [_decision_form(service, query, record) for record in page.items], "next": page.next})
 
 
 @router.get("/decisions/score", responses={200: {"model": ScoreForm}, **error_responses(422)})
@@ -101,7 +101,7 @@ def score(service: ServiceDep, _: Reader) -> Response:
     return Answer({"items": json_form(decisions.score(service)), "latest": SCORED})
 
 
-def _told(service: Service, query: DecisionsQuery, record: DecisionRecord) -> dict[str, Any]:
+def _decision_form(service: Service, query: DecisionsQuery, record: DecisionRecord) -> dict[str, Any]:
     return record_json(record, query.lang, service.settings.base_url)
 
 

@@ -122,7 +122,7 @@ def list_drafts(service: ServiceDep, _: Reader) -> Response:
 def create_draft(body: NewDraftBody, service: ServiceDep, caller: Writer) -> Response:
     """Store a new draft, even if it has problems; `problems` lists them."""
     stored, checked = drafts.create_draft(service, body.draft(), body.incident, caller.name)
-    return Answer(_told(stored, checked), 201, {"Location": f"/api/v1/drafts/{stored.id}"})
+    return Answer(_draft_form(stored, checked), 201, {"Location": f"/api/v1/drafts/{stored.id}"})
 
 
 @router.post("/check", responses={200: {"model": CheckForm}, **error_responses(413, 422)})
@@ -142,7 +142,7 @@ def read_draft(draft: str, service: ServiceDep, _: Reader) -> Response:
 def change_draft(draft: str, body: ChangedDraftBody, service: ServiceDep, caller: Writer) -> Response:
     """Change a draft. Answers 409 if somebody else changed it after `revision`."""
     stored, checked = drafts.change_draft(service, draft, body.revision, body.draft(), caller.name)
-    return Answer(_told(stored, checked))
+    return Answer(_draft_form(stored, checked))
 
 
 @router.put("/{draft}/state", responses={200: {"model": DraftForm}, **error_responses(400, 404, 409, 422)})
@@ -178,7 +178,7 @@ def cancel_back_test(draft: str, service: ServiceDep, back_tests: BackTestsDep, 
     return Response(status_code=204)
 
 
-def _told(stored: StoredDraft, checked: DraftCheck) -> dict[str, Any]:
+def _draft_form(stored: StoredDraft, checked: DraftCheck) -> dict[str, Any]:
     return fields_form(stored) | {"problems": _problems(checked, "en")}
 
 

@@ -42,7 +42,7 @@ async def ready(request: Request, service: ServiceDep) -> Response:
     # All callers share one check. If the database hangs, each check would block a thread.
     look: asyncio.Task[None] | None = getattr(state, "readiness", None)
     if look is None or look.done():
-        look = state.readiness = asyncio.create_task(to_thread.run_sync(_look, service))
+        look = state.readiness = asyncio.create_task(to_thread.run_sync(_check, service))
         # An error is raised in the callers that still wait.
         look.add_done_callback(lambda done: done.cancelled() or done.exception())
     done, _ = await asyncio.wait({look}, timeout=_TIMEOUT)
@@ -52,7 +52,7 @@ async def ready(request: Request, service: ServiceDep) -> Response:
     return Answer({"status": "ok"})
 
 
-def _look(service: Service) -> None:
+def _check(service: Service) -> None:
     """Checks the database, the log store and the worker loops. Raises StorageUnavailable or NotReady."""
     service.database.check()
     service.blobs.check()

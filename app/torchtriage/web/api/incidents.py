@@ -18,7 +18,7 @@ from starlette.types import Scope as ScopeOfRequest
 from torchtriage.domain.access import Scope
 from torchtriage.domain.incident import Feedback, Incident
 from torchtriage.services import incidents
-from torchtriage.services.accept import take_in
+from torchtriage.services.accept import accept_later
 from torchtriage.services.compare_runs import compare_runs
 from torchtriage.services.run_summaries import since_good
 from torchtriage.services.service import Service
@@ -91,7 +91,7 @@ async def submit(
 ) -> Response:
     """Submit a failed run. The answer is sent after the log is stored durably. If the incident already exists, a token
     without the scope `read` gets only `id` and `state`."""
-    take = partial(take_in, service, query.job())
+    take = partial(accept_later, service, query.job())
     taken = await with_uploads(request, intake, service.settings.max_log_bytes, take)
     accepted = await asyncio.shield(asyncio.wrap_future(taken))  # the log is stored even if the client disconnects
     incident = await after_all_nodes(service, accepted.incident, query.wait)

@@ -44,7 +44,7 @@ def uploads(chunks: Iterator[bytes], boundary: bytes, fields: Collection[str]) -
         content = form.content()
         first = next(content, b"")
         if first or filename:
-            yield Upload(filename or field, _again(first, content))
+            yield Upload(filename or field, _rejoined(first, content))
         for _ in content:
             pass  # skips the bytes that the caller did not read
 
@@ -71,7 +71,7 @@ class _Form:
         except FormParserError as error:
             raise BadForm(f"the form can't be read: {error}") from error
         for kind in _Kind:
-            self._parser.set_callback(kind.value, self._saw(kind))
+            self._parser.set_callback(kind.value, self._on_event(kind))
 
     def parts(self) -> Iterator[dict[bytes, bytes]]:
         """Yields the headers of each part, with names in lower case. Read the part's content before the next part."""
@@ -110,7 +110,7 @@ class _Form:
             except FormParserError as error:
                 raise BadForm(f"the form can't be read: {error}") from error
 
-    def _saw(self, kind: _Kind):  # type: ignore[no-untyped-def]
+    def _on_event(self, kind: _Kind):  # type: ignore[no-untyped-def]
         def see(data: bytes = b"", start: int = 0, end: int = 0) -> None:
             self._seen.append((kind, bytes(data[start:end])))
 
@@ -124,6 +124,6 @@ def _names(headers: dict[bytes, bytes]) -> tuple[str, str]:
     return field, filename
 
 
-def _again(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+def _rejoined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     yield first
     yield from rest

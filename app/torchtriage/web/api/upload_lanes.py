@@ -35,7 +35,7 @@ class _Lane(NamedTuple):
 _LANES = (_Lane(16, SMALL, 0.05), _Lane(2, 16 << 20, 0.5), _Lane(1, float("inf"), float("inf")))
 
 
-class _Outgrown(Exception):
+class _LaneExceeded(Exception):
     """The work exceeds the limits of its lane."""
 
 
@@ -55,7 +55,7 @@ class Watch:
         if self._intake.stopped:
             raise Stopping
         if self._bytes > self._lane.bytes or seconds > self._lane.seconds:
-            raise _Outgrown
+            raise _LaneExceeded
         if seconds > _SECONDS + self._bytes / _PACE:
             problem = f"{seconds:.1f} s were not enough to unpack this log and remove its secrets"
             raise LogTooLarge(problem, seconds=round(seconds, 1), bytes=self._bytes)
@@ -86,7 +86,7 @@ class Intake:
             try:
                 # run_in_executor takes a third of the time of anyio's functions, which matters for many small logs
                 return await loop.run_in_executor(threads, self._begin, work, lane)
-            except _Outgrown:
+            except _LaneExceeded:
                 continue
             finally:
                 turns.release()

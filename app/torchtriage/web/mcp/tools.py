@@ -61,7 +61,7 @@ class Tools:
         found = self.service.knowledge.entries.get(entry)
         if found is None:
             raise NotFound("no such entry", entry=entry[:100])
-        return _told(found, lang)
+        return _localized_entry(found, lang)
 
     def list_incidents(
         self,
@@ -141,7 +141,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
             yield piece
 
 
-def _told(entry: Entry, lang: Language) -> dict[str, Any]:
+def _localized_entry(entry: Entry, lang: Language) -> dict[str, Any]:
     """Returns an entry in one language, without the fields that only the engine needs."""
 
     def said(value: Any) -> Any:

@@ -27,7 +27,7 @@ class _Code(BytecodeCache):
         self.known[bucket.key] = bucket.bytecode_to_string()
 
 
-def with_all_compiled(environment: Environment, folder: Path, cache: Path) -> Environment:
+def with_compiled_templates(environment: Environment, folder: Path, cache: Path) -> Environment:
     """Returns the environment with all templates of `folder` loaded. Compiling them takes half a second if they are not
     in `cache`."""
     files = sorted(folder.glob("*.html"))

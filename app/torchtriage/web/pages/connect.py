@@ -65,14 +65,14 @@ class ConnectPage:
 @router.get("/connect")
 def connect(request: Request, service: ServiceDep) -> Response:
     kind = value(request, "from")
-    return render(request, "connect.html", _page(service, language(request), kind if kind in _told() else "slurm"))
+    return render(request, "connect.html", _page(service, language(request), kind if kind in _guides() else "slurm"))
 
 
 @router.post("/connect")
 def make_token(request: Request, service: ServiceDep, caller: Admin, kind: Annotated[str, Form()] = "") -> Response:
     """Creates a token for these reports and shows it in the commands, once."""
-    if kind not in _told():
-        raise BadInput(f"the sender must be one of {', '.join(_told())}")
+    if kind not in _guides():
+        raise BadInput(f"the sender must be one of {', '.join(_guides())}")
     scopes = [Scope.SUBMIT, Scope.READ]
     secret, _ = tokens.create(service.database, f"connect: {kind}", scopes, _LIFETIME, caller.name)
     answer = render(request, "connect.html", _page(service, language(request), kind, secret))
@@ -89,11 +89,11 @@ def light(request: Request, service: ServiceDep) -> Response:
 
 
 def _page(service: Service, lang: Language, kind: str, secret: str | None = None) -> ConnectPage:
-    guide, reports, guarded = _told()[kind], by_sender(service), service.settings.auth != "none"
+    guide, reports, guarded = _guides()[kind], by_sender(service), service.settings.auth != "none"
     filled = _values(service.settings.base_url, (secret or _PLACEHOLDER) if guarded else None)
     return ConnectPage(
         kind=kind,
-        kinds=tuple(Choice(name, f"/connect?from={name}", name == kind) for name in _told()),
+        kinds=tuple(Choice(name, f"/connect?from={name}", name == kind) for name in _guides()),
         steps=tuple(
             Step(Text(step["en"], step["zh"]).in_(lang), _command(step["run"], filled)) for step in guide["steps"]
         ),
@@ -142,5 +142,5 @@ def _command(template: str, values: dict[str, str]) -> str:
 
 
 @cache
-def _told() -> dict[str, dict[str, Any]]:
+def _guides() -> dict[str, dict[str, Any]]:
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))

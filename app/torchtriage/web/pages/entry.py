@@ -15,7 +15,7 @@ from torchtriage.domain.entry_history import EntryHistory
 from torchtriage.errors import BadInput, NotFound
 from torchtriage.knowledge import BUILT_IN
 from torchtriage.services.entry_history import entry_history
-from torchtriage.services.explain_match import MAX_TEXT, why_text
+from torchtriage.services.explain_match import MAX_TEXT, explain_text
 from torchtriage.services.service import Service
 from torchtriage.services.service_info import folder_of
 from torchtriage.web.dependencies import ServiceDep
@@ -127,7 +127,7 @@ async def try_text(request: Request, service: ServiceDep, entry_id: str) -> Resp
     why, problem = None, None
     try:
         text = (await read_form(request, _MAX_LENGTH)).get("text", "")
-        why = await to_thread.run_sync(why_text, service, text, found.id, lang)
+        why = await to_thread.run_sync(explain_text, service, text, found.id, lang)
     except BadInput as error:
         if not wants_page(request):
             raise

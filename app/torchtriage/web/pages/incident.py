@@ -26,8 +26,8 @@ from torchtriage.domain.run_summary import SinceGood
 from torchtriage.domain.verdict import RunFacts, Verdict
 from torchtriage.errors import BadInput
 from torchtriage.services.compare_runs import last_good
-from torchtriage.services.explain_match import why_not
-from torchtriage.services.explanation import explanation_of, put_question
+from torchtriage.services.explain_match import explain_mismatch
+from torchtriage.services.explanation import explanation_of, queue_question
 from torchtriage.services.groups import change_group, notes_beside, read_group
 from torchtriage.services.incident_links import Link, links_of
 from torchtriage.services.incidents import (
@@ -35,7 +35,7 @@ from torchtriage.services.incidents import (
     give_feedback,
     list_incidents,
     read_incident,
-    take_feedback_back,
+    undo_feedback_of,
 )
 from torchtriage.services.run_summaries import since_good
 from torchtriage.services.service import Service
@@ -122,7 +122,7 @@ def incident(request: Request, service: ServiceDep, incident_id: str) -> Respons
 def why(request: Request, service: ServiceDep, incident_id: str) -> Response:
     """Shows why an entry did or did not match this log."""
     found, entry, lang = read_incident(service, incident_id), request.query_params.get("entry", ""), language(request)
-    explanation = why_not(service, found, entry, lang)
+    explanation = explain_mismatch(service, found, entry, lang)
     title = title_of(entry, service.knowledge, lang) or entry
     return render(
         request, "incident_why.html", WhyPage(found, excerpt(service, found, None), entry, title, explanation)
@@ -151,14 +151,14 @@ async def undo_feedback(request: Request, service: ServiceDep, incident_id: str,
     at = moment((await read_form(request)).get("at", ""))
     if at is None:
         raise BadInput("the form names no time")
-    await to_thread.run_sync(take_feedback_back, service, incident_id, caller.name, at)
+    await to_thread.run_sync(undo_feedback_of, service, incident_id, caller.name, at)
     return RedirectResponse(f"/incidents/{incident_id}?undone=1#feedback", HTTPStatus.SEE_OTHER)
 
 
 @router.post("/incidents/{incident_id}/explain")
 def explain(request: Request, service: ServiceDep, incident_id: str, caller: Writer) -> Response:
     """Sends the question to the language model, in the reader's language."""
-    put_question(service, incident_id, language(request), caller.name)
+    queue_question(service, incident_id, language(request), caller.name)
     return RedirectResponse(f"/incidents/{incident_id}#explanation", HTTPStatus.SEE_OTHER)
 
 

@@ -33,7 +33,7 @@ def markdown(
         parts.append(_facts(incident, verdict, screen, root.entry, lang))
         evidence = [f"{line.file + ':' if line.file else ''}{line.line}: {line.text}" for line in root.evidence]
         parts += [f"**{word(lang, 'evidence')}**", _fenced("\n".join(evidence[:_MAX_LINES]))]
-        parts += _told(screen, lang)
+        parts += _next_steps(screen, lang)
         if verdict.cascades:
             followed = [f"- {_followed(cascade, titles or {})}" for cascade in verdict.cascades[:_MAX_COUNT]]
             parts += [f"**{word(lang, 'cascade')}**", "\n".join(followed)]
@@ -41,7 +41,7 @@ def markdown(
         screen = first_screen(verdict, lang)
         parts.append(_sentence(screen.what))
         parts += [_fenced(f"{screen.why.line}: {screen.why.text}")] if screen.why else []
-        parts += _told(screen, lang)
+        parts += _next_steps(screen, lang)
     return redact("\n\n".join(parts)) + "\n"
 
 
@@ -50,7 +50,7 @@ def _followed(cascade: Cascade, titles: Mapping[str, str]) -> str:
     return f"{_plain(title)} ({_code(cascade.entry or '')})" if title else _code(cascade.entry or cascade.text)
 
 
-def _told(screen: FirstScreen, lang: Language) -> list[str]:
+def _next_steps(screen: FirstScreen, lang: Language) -> list[str]:
     """Returns what to do, and what the log does not show."""
     parts = []
     for number, step in enumerate(screen.steps, 1):

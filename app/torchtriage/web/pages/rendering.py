@@ -20,7 +20,7 @@ from torchtriage.domain.timestamps import log_time
 from torchtriage.knowledge.cache import cache_folder
 from torchtriage.web.pages import sanitize
 from torchtriage.web.pages.alignment_marks import marks
-from torchtriage.web.pages.compiled_templates import with_all_compiled
+from torchtriage.web.pages.compiled_templates import with_compiled_templates
 from torchtriage.web.pages.compression import small_page
 from torchtriage.web.pages.error_texts import problem_text
 from torchtriage.web.pages.language import language, remember
@@ -93,7 +93,7 @@ def environment() -> Environment:
     made.filters |= {"duration": sanitize.duration, "hours": sanitize.hours, "percent": sanitize.percent}
     made.filters |= {"zoned": zoned, "inconclusive_title": inconclusive_title}
     made.globals["static"] = _static
-    return with_all_compiled(made, _TEMPLATES, cache_folder())
+    return with_compiled_templates(made, _TEMPLATES, cache_folder())
 
 
 @cache

@@ -62,7 +62,7 @@ def end(retriage_jobs: RetriageJobsDep, caller: Writer, action: Annotated[str, F
         case "discard":
             retriage_jobs.discard()
         case "again":
-            retriage_jobs.look_again(caller.name)
+            retriage_jobs.preview_again(caller.name)
         case _:
             raise BadInput("the action must be apply, discard or again")
     return _there()

@@ -17,7 +17,7 @@ from torchtriage.chat.delivery_errors import Undelivered
 from torchtriage.domain.access import Scope, Token
 from torchtriage.errors import BadInput, NotFound
 from torchtriage.services import tokens as access
-from torchtriage.services.knowledge_reload import Look
+from torchtriage.services.knowledge_reload import FolderState
 from torchtriage.services.outbox import count_outbox, send_test
 from torchtriage.services.retriage_job import RetriageJobs
 from torchtriage.services.service import Service
@@ -77,13 +77,13 @@ class SettingsPage:
     made: Made | None = None
     tested: str = ""
     problem: str = ""
-    folders: Look | None = None
+    folders: FolderState | None = None
 
 
 @router.get("/settings")
 def settings(request: Request, service: ServiceDep, retriage_jobs: RetriageJobsDep, _: Admin) -> Response:
     tested = value(request, "tested")
-    found = service.folders.look() if value(request, "check") else None
+    found = service.folders.current_state() if value(request, "check") else None
     return render(request, "settings.html", _page(request, service, retriage_jobs, tested=tested, folders=found))
 
 
@@ -140,7 +140,7 @@ def _page(
     made: Made | None = None,
     tested: str = "",
     problem: str = "",
-    folders: Look | None = None,
+    folders: FolderState | None = None,
 ) -> SettingsPage:
     now, tokens = datetime.now(UTC), access.listed(service.database)
     alive = [token for token in tokens if token.revoked_at is None and (not token.expires_at or token.expires_at > now)]
