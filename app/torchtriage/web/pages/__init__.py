@@ -75,7 +75,7 @@ def warm(app: FastAPI) -> None:
 
 
 class _Static(StaticFiles):
-    """Files whose address names their content, which browsers may keep for good."""
+    """Static files whose URL contains their digest, so that browsers may cache them forever."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         answer = await super().get_response(path, scope)

@@ -14,7 +14,7 @@ _NAMES = ("c-soft", "c-red", "c-green", "c-yellow", "c-blue", "c-magenta", "c-cy
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How text looks from here on. Backgrounds are left out: the page has its own for what matters."""
+    """The style of the text after an escape sequence. Background colors are ignored, because the page uses its own."""
 
     colour: str | None = None
     marks: frozenset[str] = frozenset()

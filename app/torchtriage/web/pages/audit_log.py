@@ -15,7 +15,7 @@ _WITH_PAGES = ("incident", "group", "draft")
 
 @dataclass(frozen=True, slots=True)
 class ChangeLine:
-    """Who did what to which thing, in words; `address` is the thing's page, None where it has none."""
+    """Who changed what, in words. `address` is the page of the changed object, or None if it has none."""
 
     at: datetime
     by: str

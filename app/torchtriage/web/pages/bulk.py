@@ -25,7 +25,7 @@ router = APIRouter()
 
 @dataclass(frozen=True, slots=True)
 class ForgetPage:
-    """What is about to be deleted; `here` is the query of the list, `back` its address."""
+    """The confirmation before incidents are deleted. `here` is the query of the list, `back` its URL."""
 
     items: tuple[IncidentItem, ...]
     here: str

@@ -11,7 +11,7 @@ _MAX_COUNT = 60  # branches that a page shows
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Something that happened, and what happened because of it."""
+    """An event and its consequences."""
 
     cascade: Cascade
     then: tuple[Branch, ...] = ()

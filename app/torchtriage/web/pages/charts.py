@@ -16,8 +16,7 @@ Links = Callable[[str, str], str]
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """`kind` is the class of its colour; `at`, `part` and `count` are what it says when it is pointed at, `link` is
-    where it leads to, empty where nowhere."""
+    """`kind` is the class of its color. `at`, `part` and `count` are shown as its tooltip. `link` is its URL, or ""."""
 
     x: float
     y: float
@@ -32,8 +31,8 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A chart with its bars; `kinds` are the classes of its parts, `most` is what the frame's height stands for;
-    `links` are where a time and part lead to."""
+    """A chart with its bars. `kinds` are the classes of its parts, `most` is the count at the top of the frame, and
+    `links` has a URL for each time and part."""
 
     chart: Chart
     bars: tuple[Bar, ...]

@@ -26,9 +26,9 @@ router = APIRouter()
 
 @dataclass(frozen=True, slots=True)
 class ComparePage:
-    """`asked` is what was typed as the other incident; `problem` says why that cannot be compared. `changes` are by
-    kind; `words` are the headings, `names` what a name of a change is in the reader's language, where it is no log's
-    own; `rows` say what happened in both."""
+    """`asked` is the id that was typed for the other incident; `problem` says why it cannot be compared. `changes` are
+    grouped by kind. `words` are the headings. `names` translates the names of changes that do not come from a log.
+    `rows` show what happened in both runs."""
 
     incident: Incident
     other: Incident | None

@@ -13,7 +13,7 @@ from torchtriage.knowledge.cache import kept
 
 
 class _Code(BytecodeCache):
-    """Compiled templates by their key. Jinja looks whether each is of this source, this Python and this Jinja."""
+    """Compiled templates by key. Jinja checks that each one belongs to this source, Python and Jinja."""
 
     def __init__(self, known: dict[str, bytes]) -> None:
         self.known = known

@@ -39,7 +39,7 @@ _PLACEHOLDER = "tt_…"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do, and the command for it."""
+    """A sentence that says what to do, and the command for it."""
 
     says: str
     run: str
@@ -47,9 +47,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ConnectPage:
-    """`kind` is what reports come from; `more` are pages of docs/, by name and title; `report` is the newest from
-    there, None where none has arrived. `guarded`: a token is needed; `secret` is one made just now, which nobody sees
-    again. `loopback` is the address in the commands where only this machine reaches it."""
+    """`kind` is the sender of reports that the page is about. `more` are pages of docs/, by name and title. `report` is
+    the newest report of this sender, or None. `guarded`: a token is needed. `secret` is a new token, which is shown
+    only once. `loopback` is the URL in the commands if only this machine can reach it."""
 
     kind: str
     kinds: tuple[Choice, ...]

@@ -27,8 +27,9 @@ _BAD = 2  # failures of its own after which a host is proposed to be taken out
 
 @dataclass(frozen=True, slots=True)
 class DashboardPage:
-    """`titles` are the entries' in the reader's language; `drain` the commands for `drained` hosts; `csv` the address
-    of each table; what is `before` is of as many days before, None where less than all is known of them."""
+    """`titles` are the titles of entries in the reader's language. `drain` has the commands to drain the hosts in
+    `drained`. `csv` has the URL of each table. `before` is about the same number of days before, or None if the data
+    for them is incomplete."""
 
     board: Dashboard
     by_area: Drawn

@@ -18,7 +18,7 @@ _MAX_DAYS = 1100  # days: a chart by months of three years
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The range, and as the address has it: so many `days` until today, or two days."""
+    """The requested range: a number of `days` until today, or a first and a last day."""
 
     range: Range
     query: dict[str, str]

@@ -24,7 +24,7 @@ _GRADES = ("", "right", "wrong", "unknown", "waiting")
 
 @dataclass(frozen=True, slots=True)
 class DecisionLine:
-    """A decision with what it says in the reader's language, and its incident; None where that is gone."""
+    """A decision with its text in the reader's language, and its incident, or None if that was deleted."""
 
     record: DecisionRecord
     what: str
@@ -34,8 +34,8 @@ class DecisionLine:
 
 @dataclass(frozen=True, slots=True)
 class DecisionsPage:
-    """`scores` are those of actions that were decided for; `latest` is how many decisions they are about. `grades` are
-    links to decisions of one grade; `older` is an address. `enforced`: others are to act on what is decided."""
+    """`scores` has the score of each action, based on the latest `latest` decisions. `grades` are links to the
+    decisions with one grade; `older` is a URL. `enforced`: decisions are meant to be carried out."""
 
     items: tuple[DecisionLine, ...]
     scores: tuple[Score, ...]

@@ -15,7 +15,7 @@ OWNERS, KINDS, PLACES, RETRIES = (_CHOICES[name] for name in ("owner", "kind", "
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A field in which two people typed something else."""
+    """A field in which two people entered different values."""
 
     field: str
     theirs: str

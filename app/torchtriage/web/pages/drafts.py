@@ -52,7 +52,7 @@ _STATES = {"track": DraftState.TRACKING, "approve": DraftState.APPLIED, "take-ba
 
 @dataclass(frozen=True, slots=True)
 class DraftsPage:
-    """All drafts, the one that was changed last first, and their last back-tests, by the draft's id."""
+    """All drafts, the last changed one first, and their latest back-tests by draft id."""
 
     drafts: tuple[StoredDraft, ...]
     tests: dict[str, BackTest]
@@ -60,9 +60,9 @@ class DraftsPage:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What became of a stored draft. `others`: somebody else than who asks must approve. `stale`: it was changed since
-    its back-test. `retriage` counts the incidents that a retriage would look at; `undoes` says that the last change can
-    be undone."""
+    """The state of a stored draft. `others`: somebody other than the caller must approve it. `stale`: it was changed
+    after its back-test. `retriage` is the number of incidents that a retriage would check. `undoes`: the last change
+    can be undone."""
 
     sound: bool
     others: bool
@@ -76,8 +76,9 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class DraftPage:
-    """The form. `stored` is None until the draft is kept; `values` and `problems` are by field, `slots` what the log
-    tells. `theirs` are the fields that somebody else changed meanwhile. `problem` is of no single field."""
+    """The form. `stored` is None until the draft is saved. `values` and `problems` are by field. `slots` are values
+    from the log. `theirs` are the fields that another person changed meanwhile. `problem` belongs to no single
+    field."""
 
     values: dict[str, str]
     checked: DraftCheck | None = None
@@ -118,8 +119,8 @@ class DraftPage:
 
 @dataclass(frozen=True, slots=True)
 class BackTestPage:
-    """How far a draft's back-test is; `titles` are those of the entries that are named, `stale` says that the draft was
-    changed since; `rows` are the incidents that are shown and still there."""
+    """The progress of a draft's back-test. `titles` are the titles of the entries shown. `stale`: the draft was changed
+    after the back-test started. `rows` are the shown incidents that still exist."""
 
     stored: StoredDraft
     test: BackTest

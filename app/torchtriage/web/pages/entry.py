@@ -36,8 +36,8 @@ FEW = 5  # people who said whether verdicts were right; a share of fewer tells n
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The file that an entry is from. `folder` is None where it was taken away; `replaces`: a built-in entry of the
-    same id is not in use for it."""
+    """The file of an entry. `folder` is None if the folder no longer exists. `replaces`: the entry replaces a built-in
+    entry with the same id."""
 
     folder: str | None
     file: str
@@ -47,7 +47,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class CaseItem:
-    """A case as it speaks of any log, with … for what the log fills in; `retry` is None where it is the entry's."""
+    """A case as text for any log, with … in place of values. `retry` is None if the case uses the entry's advice."""
 
     id: str
     says: str
@@ -61,8 +61,8 @@ class CaseItem:
 
 @dataclass(frozen=True, slots=True)
 class EntryPage:
-    """`trend` is of the last `days`; `few` says that too few people spoke for a share; `samples` are messages that the
-    entry or a case of it was proved with."""
+    """`trend` covers the last `days`. `few`: too few people gave feedback to show a percentage. `samples` are example
+    messages of the entry and its cases."""
 
     entry: Entry
     samples: tuple[str, ...]
@@ -81,8 +81,8 @@ class EntryPage:
 
 @dataclass(frozen=True, slots=True)
 class TryPage:
-    """`why` is None as long as nothing was tried, or where `problem` says what was wrong with the text; `root` is the
-    title of the text's root cause where that is another entry."""
+    """`why` is None if nothing was tried yet, or if `problem` says what is wrong with the text. `root` is the title of
+    the text's root cause, if that is another entry."""
 
     entry: Entry
     text: str

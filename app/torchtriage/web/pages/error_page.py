@@ -21,8 +21,8 @@ _Handler = Callable[[Request, Exception], Response]
 
 @dataclass(frozen=True, slots=True)
 class ErrorPage:
-    """`message` is the error's own sentence; None where the status says all. `logged` is the id under which the
-    service's own log tells more, of an error that nobody foresaw."""
+    """`message` is the sentence of the error, or None if the status says enough. For an unexpected error, `logged` is
+    the id under which the service's log has the details."""
 
     status: int
     message: str | None

@@ -23,7 +23,8 @@ router = APIRouter()
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of a filter, what it is called where that differs, how many have it, and the list of them."""
+    """A value of a filter, its displayed text if that differs, the number of incidents with it, and the URL of their
+    list."""
 
     value: str
     text: str
@@ -33,7 +34,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class ValuesPage:
-    """The values of each filter; `back` is the list with the filters that are set."""
+    """The values of each filter. `back` is the URL of the list with the current filters."""
 
     looked_at: int
     values: dict[str, tuple[Value, ...]]

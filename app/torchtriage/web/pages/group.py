@@ -56,7 +56,7 @@ SPLIT_BY = ("cluster", "user", "host", BY_FINGERPRINT)
 
 @dataclass(frozen=True, slots=True)
 class Regrouped:
-    """A merge or split that was done just before, and the group that undoing it is about."""
+    """A merge or split that was just done, and the group in which it can be undone."""
 
     what: str
     other: str
@@ -74,8 +74,8 @@ class GroupAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What was tried: how many next attempts `came` to what, the latest of them, how often people said that the verdict
-    is `right` or `wrong`, and what they wrote, each with its incident's id."""
+    """What was tried: `came` counts the results of the next attempts, `attempts` are the latest of them. `right` and
+    `wrong` count the feedback on the verdict, and `notes` are its comments, each with its incident's id."""
 
     came: dict[str, int]
     attempts: tuple[LaterAttempt, ...]
@@ -86,9 +86,9 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class GroupPage:
-    """One group and a piece of its incidents; `older` and `newer` are addresses, `muted` whether it says nothing now,
-    `parts` what it can be split by, with the values that there are, `merged` what is part of it; `came_by` is the
-    merged group that led here; `issues` are at trackers."""
+    """A group and one page of its incidents. `older` and `newer` are URLs. `muted`: no alerts are sent now. `parts` are
+    the properties by which it can be split, with their values. `merged` are the groups merged into it; `came_by` is the
+    merged group from which the reader was redirected. `issues` are its issues in trackers."""
 
     item: GroupItem
     answer: GroupAnswer | None

@@ -35,7 +35,7 @@ ORDERS = tuple(order.value for order in GroupOrder)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of several lists that are a step away."""
+    """A link to another list of groups."""
 
     name: str
     address: str
@@ -44,7 +44,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What was done just before: `was` says what undoes it, as `1:open,2:ignored`."""
+    """A change that was just made. `was` is the previous status of each group, which undoes it: `1:open,2:ignored`."""
 
     status: str
     count: int
@@ -53,8 +53,8 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class GroupsPage:
-    """`older` and `newer` are addresses; `asked` is what the address asks for. `unsettled` counts the fingerprints
-    of which it is not known yet where they belong after an upgrade."""
+    """`older` and `newer` are URLs. `asked` is the query in the URL. `unsettled` is the number of fingerprints whose
+    group after an upgrade is not known yet."""
 
     items: tuple[GroupItem, ...]
     trends: dict[str, Drawn]

@@ -19,7 +19,7 @@ _COMMENT = re.compile(r"\s*<!--.*?-->\s*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading of the second level, which the list of contents names."""
+    """A second-level heading, for the table of contents."""
 
     anchor: str
     text: str
@@ -27,7 +27,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """`title` is the first heading, `headings` those of the second level."""
+    """`title` is the first heading; `headings` are the second-level headings."""
 
     title: str
     html: Markup
@@ -49,7 +49,7 @@ def to_html(source: str, address_of: Callable[[str], str | None], command: Calla
 
 
 class _Renderer(RendererHTML):
-    """HTML with a button to copy each block of code, tables that scroll by themselves, and links that lead on."""
+    """HTML in which code blocks have a copy button, wide tables scroll, and links point to pages of this service."""
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
         return str(env["command"](tokens[idx].content.rstrip("\n")))

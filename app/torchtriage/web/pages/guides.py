@@ -31,7 +31,7 @@ _CONTENTS_FROM = 3  # headings, from which on a page has a list of them
 
 @dataclass(frozen=True, slots=True)
 class GuidePage:
-    """`file` is where the text stands in the repository; `contents` is empty for a short page."""
+    """`file` is the path of the page in the repository. `contents` is empty for a short page."""
 
     name: str
     file: str
@@ -49,7 +49,7 @@ class GuideLink:
 
 @dataclass(frozen=True, slots=True)
 class GuideList:
-    """All pages, in parts with a title each, and those to read first."""
+    """All pages, in titled parts, and the pages to read first."""
 
     first: tuple[GuideLink, ...]
     parts: tuple[tuple[str, tuple[GuideLink, ...]], ...]

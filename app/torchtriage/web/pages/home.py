@@ -35,8 +35,8 @@ SAMPLES = ("memory", "stuck", "hardware", "killed")  # made by scripts/sample_lo
 
 @dataclass(frozen=True, slots=True)
 class HomePage:
-    """`problem` says why the log that was sent was not taken; `entries` counts the knowledge base; `sample` is the one
-    of our small logs that the form is filled with."""
+    """`problem` says why the submitted log was rejected. `entries` is the number of entries in the knowledge base.
+    `sample` is the sample log in the form."""
 
     newest: tuple[IncidentItem, ...]
     entries: int

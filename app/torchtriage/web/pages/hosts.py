@@ -38,9 +38,9 @@ _CAUSES = 2
 
 @dataclass(frozen=True, slots=True)
 class HostsPage:
-    """`full`: there may be more hosts than are shown. `latest`: causes and jobs are told of so many failures of a host;
-    None where that is all of them. `causes` are few of each host. `unlikely`: those of the `compared` hosts, whatever
-    their names, that fail more often than chance, by name. `titles` are the entries' in the reader's language."""
+    """`full`: there may be more hosts than are shown. `latest`: causes and jobs are based on this many failures per
+    host, or None if on all. `causes` are the most frequent causes per host. `unlikely`: hosts that fail more often than
+    chance allows, of the `compared` hosts, by name. `titles` are the titles of entries in the reader's language."""
 
     items: tuple[HostRecord, ...]
     causes: dict[str, list[tuple[str, int]]]
@@ -61,8 +61,9 @@ class HostsPage:
 
 @dataclass(frozen=True, slots=True)
 class HostPage:
-    """One host over all time, and its latest incidents; `older` and `newer` are addresses. `trend` is of the last
-    `days` days; `unlikely` is told where it failed more often than chance in these, of `compared` hosts."""
+    """One host over all time, and its latest incidents. `older` and `newer` are URLs. `trend` covers the last `days`
+    days. `unlikely` is set if the host failed more often than chance allows in these days, compared with `compared`
+    hosts."""
 
     record: HostRecord
     trend: Drawn

@@ -61,8 +61,8 @@ _MAX_NOTE_LENGTH = 5000
 
 @dataclass(frozen=True, slots=True)
 class IncidentPage:
-    """`titles` are those of the entries that the verdict names and the knowledge base still has; `similar` are other
-    incidents of the group, `notes` what people wrote to any of them, with the incident's id."""
+    """`titles` are the titles of the entries in the verdict that the knowledge base still has. `similar` are other
+    incidents of the group. `notes` are comments on any of them, each with its incident's id."""
 
     incident: Incident
     verdict: Verdict | None
@@ -94,7 +94,7 @@ class IncidentPage:
 
 @dataclass(frozen=True, slots=True)
 class WhyPage:
-    """`why` is None where the log is too long to be read while somebody waits."""
+    """`why` is None if the log is too long to be read during a request."""
 
     incident: Incident
     log: LogPiece

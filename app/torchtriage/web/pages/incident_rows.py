@@ -16,8 +16,8 @@ _FRAME = lazy_regex(r'File "([^"]+)", line (\d+)')
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRow:
-    """`same` are further lines that differ from it in numbers and writers only; `library` is whether it is a frame of
-    installed code."""
+    """`same` are further lines that differ only in numbers and writers. `library`: the line is a frame of installed
+    code."""
 
     line: Evidence
     same: tuple[Evidence, ...] = ()
@@ -45,7 +45,7 @@ def evidence_rows(root: RootCause) -> tuple[EvidenceRow, ...]:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRow:
-    """`count` attempts from `first` to `last` that failed of the same entry, or of none."""
+    """`count` attempts, from `first` to `last`, with the same entry as cause, or with none."""
 
     first: Attempt
     last: Attempt

@@ -47,8 +47,8 @@ _SAID = ("saved", "removed", "deleted", "right", "wrong", "nothing")  # what can
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A filter that is set, what its value is called, and the address without it; `wrong` where the value makes no
-    sense, so that nothing was filtered by it."""
+    """An active filter with the text of its value, and the URL without it. `wrong`: the value is invalid, so the filter
+    is ignored."""
 
     name: str
     value: str
@@ -58,7 +58,7 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class ViewLink:
-    """A saved view, and whether it is what is shown."""
+    """A saved view. `here`: it is the one that is shown."""
 
     view: View
     address: str
@@ -67,7 +67,8 @@ class ViewLink:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What was done just before; `view` and `query` are what a view that was removed was, so that it can be undone."""
+    """An action that was just done. `view` and `query` are those of a deleted view, so that the deletion can be
+    undone."""
 
     what: str
     count: str
@@ -77,9 +78,9 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class IncidentsPage:
-    """`older`, `newer` and `newest` are addresses, None where there is nothing more; `early`: the page is not full
-    though there is more, as few of many fit; `query` is what is asked for; `choices` are the words of filters whose
-    values are ours, `values` the address of all values with counts."""
+    """`older`, `newer` and `newest` are URLs, or None if there is nothing more. `early`: the page is not full although
+    there are more incidents, because few of those checked match. `query` is the current query. `choices` are the texts
+    of filters with fixed values. `values` is the URL of all values with counts."""
 
     items: tuple[IncidentItem, ...]
     asked: dict[str, str]

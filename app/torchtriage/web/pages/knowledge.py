@@ -29,7 +29,7 @@ KINDS = tuple(kind.value for kind in Kind)
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """The entries of one area, by id, and the address of the list with only these; `big`: it is one of the biggest."""
+    """The entries of one area, by id, and the URL of the list with only this area. `big`: it is one of the largest."""
 
     name: str
     entries: tuple[Entry, ...]
@@ -39,7 +39,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the address asks for; empty where it leaves it open."""
+    """The query in the URL. An empty value means any."""
 
     q: str
     area: str
@@ -53,13 +53,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgePage:
-    """The entries that fit by area, in the order of the areas' names, or those of them that answer `asked.q`, best
-    first; `total` counts all entries.
-
-    `seen`: the entries that explained most failures of the last `days`, and how many; empty where the list is narrowed.
-    `owners` and `kinds` are the choices, with how many entries each has, and `area_names` all areas. `broken`: the
-    folders can't be loaded as they are now.
-    """
+    """The matching entries by area, or the results for `asked.q`, best first. `total` is the number of all entries.
+    `seen` are the entries that explained most failures in the last `days`, with counts; empty if a filter is set.
+    `owners` and `kinds` are the choices with the number of their entries; `area_names` are all areas. `broken`: the
+    folders cannot be loaded at present."""
 
     asked: Asked
     areas: tuple[Area, ...]

@@ -22,9 +22,10 @@ from torchtriage.web.pages.language import language
 
 @dataclass(frozen=True, slots=True)
 class IncidentItem:
-    """`kind` is the outcome, or the state where there is no verdict; `title` is None where the kind says all; `says` is
-    what happened in a sentence, where that tells more than the title, else `detail` the line that shows it. `retry` is
-    the word for it, as on the incident's page, `owner` who must act, by the cause, `taken_by` who took the group."""
+    """`kind` is the outcome, or the state if there is no verdict. `title` is None if the kind says enough. `says` is
+    one sentence about what happened, if it adds to the title; otherwise `detail` is the line that shows it. `retry` is
+    the word for the retry advice. `owner` is who must act, judged by the cause. `taken_by` is the owner of the
+    group."""
 
     id: str
     kind: str
@@ -48,7 +49,7 @@ class IncidentItem:
 
 @dataclass(frozen=True, slots=True)
 class GroupItem:
-    """A group with its title in the reader's language; `latest` is its latest incident, where a list shows that."""
+    """A group with its title in the reader's language. `latest` is its latest incident, in lists that show it."""
 
     group: Group
     title: str

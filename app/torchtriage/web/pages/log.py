@@ -36,7 +36,7 @@ _GO = {"next": False, "previous": True, "error": False, "error-back": True}
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A line that the verdict speaks of, and how far down the file it stands, in thousandths."""
+    """A line that the verdict refers to, and its position in the file in thousandths."""
 
     line: int
     kind: str
@@ -45,10 +45,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """`hits` are asked for by `go=all`, and `more_hits` is where to look on for them; `refused` says why the expression
-    cannot be used. `missed` is set where no line was found; `look_on` is the address at which to look on: where the
-    search ran out of time, or at the other end of the log. None where all was looked at. `back` tells which way was
-    looked."""
+    """`hits` are requested by `go=all`; `more_hits` is the URL that continues the search. `refused` says why the
+    expression is invalid. `missed` is set if no line was found. `look_on` is the URL that continues the search where it
+    ran out of time, or at the other end of the log; None if the whole log was searched. `back`: the search went
+    backwards."""
 
     incident: Incident
     title: str | None
@@ -65,7 +65,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class HitsPage:
-    """Hits as a list of their own, for the page's script."""
+    """Only the list of hits, for the page's script."""
 
     log: LogPiece
     hits: Hits

@@ -19,8 +19,8 @@ COLOURS = 12  # ranks take turns with them
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`mark` is what the line is to the verdict: `evidence`, `cascade`, or nothing; `focus`: the address asks for it;
-    `equal` are the lines behind it that say the same."""
+    """`mark` is the role of the line in the verdict: `evidence`, `cascade` or empty. `focus`: the URL selects the line.
+    `equal` are the following lines with the same text."""
 
     number: int
     text: str

@@ -24,9 +24,9 @@ _MAX_FILES = 100  # to choose from
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the address asks for: a file, and a piece's first line, the line that it ends before, or one to show among
-    its neighbours, and `until` which one more are meant; `rank` where only that one's lines are wanted, `words` to
-    mark, which are a `regex` or not, `whole` leaves repeats unfolded, `wrap` breaks long lines."""
+    """The request in the URL: a file, and the first line of a piece, the line before which it ends, or a line to show
+    in its context, with `until` as the end of a range. `rank`: only lines of this rank. `words` are marked, as text or
+    as a `regex`. `whole`: repeated lines are not folded. `wrap`: long lines are wrapped."""
 
     file: str | None = None
     first: int | None = None
@@ -42,9 +42,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class LogPiece:
-    """`first` and `last` are 0 where there is no line; `before` and `after` are where the neighbours begin, None at the
-    file's ends; `problem` says why the log can't be read; `widest_rank` is how
-    many digits ranks of the run have."""
+    """`first` and `last` are 0 if there is no line. `before` and `after` are where the neighbouring pieces start, or
+    None at the ends of the file. `problem` says why the log cannot be read. `widest_rank` is the number of digits of
+    the run's largest rank."""
 
     incident: str
     wanted: Wanted

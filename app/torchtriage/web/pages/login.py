@@ -24,7 +24,8 @@ _SESSION = timedelta(hours=12)
 
 @dataclass(frozen=True, slots=True)
 class LoginPage:
-    """`after` is where the login leads; `provider`: one can log in with it; `refused`: the token was not valid."""
+    """`after` is the URL to open after the login. `provider`: login with a provider is possible. `refused`: the token
+    was invalid."""
 
     after: str
     provider: bool

@@ -30,7 +30,7 @@ _NAME = lazy_regex(r"[\w.@-]{2,80}")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Where one can go: what it is called, a word beside it, and its address."""
+    """A destination: its text, a second text beside it, and its URL."""
 
     text: str
     beside: str
@@ -39,7 +39,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class PalettePage:
-    """The choices by kind, in the order in which they are shown; kinds without any are left out."""
+    """The choices by kind, in display order. Kinds without choices are left out."""
 
     choices: dict[str, tuple[Choice, ...]]
 

@@ -23,9 +23,9 @@ router = APIRouter()
 
 @dataclass(frozen=True, slots=True)
 class RetriagePage:
-    """How far it is; `older` counts the incidents whose verdict is of other knowledge, `left` the differences and
-    failures that are not shown one by one; `rows` are the incidents that are, and still there, `titles` those of the
-    entries that are named."""
+    """The progress of the retriage. `older` is the number of incidents whose verdict is based on other knowledge.
+    `left` is the number of differences and failures that are not listed. `rows` are the listed incidents that still
+    exist, and `titles` the titles of their entries."""
 
     progress: Progress
     older: int

@@ -24,9 +24,8 @@ _MAX_OWN_MARKS = 4  # ranks that an event of their own has a sign for
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line of the list of events. `at` is its place, None where the log does not tell it, and `moment` its time in
-    UTC where the zone of the log's clock is known, `moment_until` that of the last one of several; `seconds` is how
-    long a gap is."""
+    """One event in the list. `at` is its position, or None if unknown. `moment` is its time in UTC if the time zone of
+    the log is known, and `moment_until` that of the last of several events. `seconds` is the length of a gap."""
 
     kind: str
     line: int | None
@@ -49,7 +48,8 @@ class Item:
 
 @dataclass(slots=True)
 class _Placed:
-    """An item and its values on the axis: where it is, where waiting began, where the last of several is."""
+    """An item and its values on the axis: its own, that of the start of waiting, and that of the last of several
+    events."""
 
     item: Item
     marks: list[RankMark] = field(default_factory=list)  # of ranks, of which it tells
@@ -60,9 +60,9 @@ class _Placed:
 
 @dataclass(frozen=True, slots=True)
 class RunTimeline:
-    """`items` are all that happened, in order, `marks` what became of each rank, for the tables. `job` are signs of the
-    whole run; `silent`: seconds from the last line of progress to the failure, where those are a gap; `step_time`:
-    seconds that a step usually took; `some_times`: whether lines tell times, though too few to draw by."""
+    """`items` are all events in order; `marks` say what happened to each rank, for the tables. `job` are symbols about
+    the whole run. `silent` is the time in seconds from the last line of progress to the failure, if that is a gap.
+    `step_time` is the usual time of a step in seconds. `some_times`: lines have times, but too few for a time axis."""
 
     axis: Axis
     curves: tuple[Curve, ...]

@@ -39,7 +39,7 @@ _CHANGES = 15
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A token that was just made; nobody sees its secret again."""
+    """A token that was just created. Its secret is shown only once."""
 
     token: Token
     secret: str
@@ -47,7 +47,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class ChannelLine:
-    """A place that alerts go to, and what is in the outbox for it, by state."""
+    """A channel for alerts, and the number of its messages in the outbox by state."""
 
     name: str
     counts: dict[str, int]
@@ -55,11 +55,10 @@ class ChannelLine:
 
 @dataclass(frozen=True, slots=True)
 class SettingsPage:
-    """`alive` are the tokens that let somebody in, `ended` the others; `tested` is the channel that a test was sent to,
-    with the problem if there was one; `folders` is what a look at the folders of knowledge found; `stage` is how far a
-    retriage is, `older` how many incidents it would look at; `sentences` are the options' in the reader's language, by
-    variable, where that is not English; `held_back` says why incidents or logs are not removed that are due, by which
-    of them it is."""
+    """`alive` are the valid tokens, `ended` the others. `tested` is the channel to which a test was sent, with the
+    problem if there was one. `folders` is the state of the knowledge folders. `stage` is the stage of the retriage, and
+    `older` the number of incidents that it would check. `sentences` describe the options by variable, in a language
+    other than English. `held_back` says why incidents or logs that are due are not removed."""
 
     about: About
     alive: tuple[Token, ...]

@@ -24,7 +24,7 @@ _CHOICES = 4  # of a group that are shown
 
 @dataclass(frozen=True, slots=True)
 class SignPart:
-    """One pattern: `words` are its alternatives, in which an ellipsis stands for any text."""
+    """One pattern. `words` are its alternatives, in which an ellipsis stands for any text."""
 
     words: tuple[str, ...]
     pattern: str
@@ -48,7 +48,8 @@ def in_words(pattern: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a regex looks for, for people: words of an example where one has them (`shown`), else its own words."""
+    """What a regex looks for, as text for people: words of an example that it matches (`shown`), or else its own
+    words."""
 
     words: tuple[str, ...]
     shown: bool

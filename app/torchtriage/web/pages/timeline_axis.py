@@ -22,7 +22,7 @@ _DAY = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A line of the log and the time that it tells, as ISO 8601; 0 where no line tells it, which has no value."""
+    """A line of the log and its time in ISO 8601. Line 0 means that the line is unknown, so it has no value."""
 
     line: int
     file: str | None = None
@@ -31,7 +31,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A place and its time: `text` as the log's clock shows it, `moment` where its zone is known."""
+    """A position and its time: `text` in the log's own time, `moment` in UTC if the time zone is known."""
 
     at: float
     text: str
@@ -40,9 +40,9 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """`knots` are pairs of a value and its place, between which places grow evenly. Values are seconds where the lines
-    are `timed`, else lines in their order. `zone` is how many seconds the log's clock is ahead of UTC, None where no
-    line tells that. `enlarged` is the place at which a larger scale begins."""
+    """`knots` are pairs of a value and its position; positions between them are interpolated. Values are seconds if
+    `timed`, else line numbers. `zone` is the UTC offset of the log's clock in seconds, or None if unknown. `enlarged`
+    is the position from which a larger scale is used."""
 
     knots: tuple[tuple[float, float], ...]
     timed: bool

@@ -23,7 +23,7 @@ _NAMES = ("last_loss", STEP_TIME, "grad_norm", "memory_used", "validation_loss",
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One value over the run; `first`, `last`, `least` and `most` are its values."""
+    """One value over the run. `first`, `last`, `least` and `most` are its first, last, smallest and largest value."""
 
     name: str
     path: str
@@ -35,7 +35,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What one line of progress tells, and the slice of the picture that stands for it."""
+    """The values in one line of progress, and the slice of the chart that shows them."""
 
     line: int
     time: str | None
@@ -48,7 +48,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A stretch of time in which no line tells progress, behind the line `after`."""
+    """A time without lines of progress, after the line `after`."""
 
     left: float
     width: float

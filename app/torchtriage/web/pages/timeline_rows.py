@@ -25,8 +25,8 @@ _FIRST = ("first", "missing")
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """Something at a place of a row, which `event` of the list tells more of. `since` is where waiting began, `until`
-    where the last of several stands; `faint` where it only followed."""
+    """A symbol in a row, with details in the list at `event`. `since` is where waiting started, `until` the position of
+    the last of several. `faint`: it is only a consequence."""
 
     kind: str
     at: float
@@ -40,8 +40,8 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A host, or ranks that did the same. `hosts` are those of the row, `kind` what became of its ranks, the worst that
-    is there; it was seen up to the place `seen`."""
+    """A host, or ranks to which the same happened. `hosts` are the hosts in the row. `kind` is the worst result of its
+    ranks. Lines of the row were seen up to the position `seen`."""
 
     ranks: RankSet
     kind: str

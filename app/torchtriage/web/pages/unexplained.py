@@ -22,7 +22,7 @@ _BATCH_SIZE = 25
 
 @dataclass(frozen=True, slots=True)
 class UnexplainedGroup:
-    """A group with the latest incident's words: the line that tells what failed, and where it stands."""
+    """A group with the text of its latest incident: the line that shows the failure, and its position."""
 
     item: GroupItem
     incident: str | None
@@ -33,8 +33,8 @@ class UnexplainedGroup:
 
 @dataclass(frozen=True, slots=True)
 class UnexplainedPage:
-    """`older` and `newer` are addresses; `left_out` are the groups that are not listed: their status, how many there
-    are, and how many incidents are in them."""
+    """`older` and `newer` are URLs. `left_out` are the groups that are not listed: their status, their number, and the
+    number of their incidents."""
 
     items: tuple[UnexplainedGroup, ...]
     orders: tuple[Choice, ...]

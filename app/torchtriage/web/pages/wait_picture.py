@@ -15,7 +15,7 @@ _MAX_LINES = 60
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A state with its place: `y` in pixels. `label` is its ranks, short."""
+    """A state and its position `y` in pixels. `label` is the shortened list of its ranks."""
 
     state: RankState
     y: int
@@ -24,8 +24,8 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A line from the ranks that wait to those they wait for: heights in pixels, and whether each end is at the boxes
-    on the right. `stuck`: the ranks that wait are suspects themselves."""
+    """A line from waiting ranks to the ranks that they wait for: the heights of both ends in pixels, and whether each
+    end is at the boxes on the right. `stuck`: the waiting ranks are suspects themselves."""
 
     y1: int
     y2: int
@@ -36,7 +36,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class WaitPicture:
-    """Ranks that wait on the left, those that they wait for on the right."""
+    """Waiting ranks on the left, and the ranks that they wait for on the right."""
 
     left: tuple[Box, ...]
     right: tuple[Box, ...]
