@@ -105,6 +105,34 @@ def test_a_bar_that_fills_once_an_epoch_shows_more_than_one_step(engine: Engine)
     assert triage(engine, bars[:1] * 9).outcome != "healthy"
 
 
+def test_a_bar_whose_time_falls_is_of_a_loop_that_began_again(engine: Engine) -> None:
+    bars = [f"Training: 100%|##########| 28/28 [{time}<00:00, 10.5s/it]" for time in ("04:58", "04:55", "04:54")]
+    assert triage(engine, BANNER, bars).outcome == "healthy"
+    redrawn = [f"Training: 100%|##########| 28/28 [{time}<00:00, 10.5s/it]" for time in ("04:54", "04:55", "05:58")]
+    assert triage(engine, BANNER, redrawn).outcome == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2025-08-17 00:43:39.762293: E external/local_xla/xla/stream_executor/cuda/cuda_dnn.cc:9261] Unable to register cuDNN factory: Attempting to register factory for plugin cuDNN when one has already been registered",
+        "E0000 00:00:1742409791.660040 3527618 cuda_blas.cc:1418] Unable to register cuBLAS factory: Attempting to register factory for plugin cuBLAS when one has already been registered",
+        "2025-06-01 23:33:50.315531: E external/local_xla/xla/stream_executor/cuda/cuda_timer.cc:86] Delay kernel timed out: measured time has sub-optimal accuracy. There may be a missing warmup execution, please investigate in Nsight Systems.",
+    ],
+)
+def test_what_tensorflow_calls_an_error_on_every_start_is_no_last_word(engine: Engine, line: str) -> None:
+    verdict = triage(engine, STEPS, [line, "Training finished"])
+    assert verdict.outcome == "healthy"
+    assert triage(engine, STEPS, [line]).outcome == "healthy"
+
+
+def test_a_trainer_that_had_no_batch_did_not_end_well(engine: Engine) -> None:
+    verdict = triage(engine, BANNER, ["`Trainer.fit` stopped: No training batches."])
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.entry == "lightning.misconfiguration"
+    assert triage(engine, BANNER, STEPS, ["`Trainer.fit` stopped: `max_epochs=3` reached."]).outcome == "healthy"
+
+
 def test_a_log_of_another_program_is_called_so(engine: Engine) -> None:
     served = [
         f'10.0.0.{at} - - [21/Nov/2026:10:00:{at:02} +0000] "GET /a/{at} HTTP/1.1" 200 612' for at in range(1, 31)

@@ -79,7 +79,7 @@ class Environment:
     # the last progress lines of any rank
     _newest: deque[Line] = field(default_factory=lambda: deque(maxlen=_MAX_PROGRESS))
     _earlier: list[Line] = field(default_factory=list)  # the same for earlier attempts
-    _bars: dict[str, str] = field(default_factory=dict)  # stream → its last progress bar, up to the count
+    _bars: dict[str, tuple[str, str]] = field(default_factory=dict)  # stream → its last progress bar, up to the count
     _attempt: int = 0
     _steps: Steps = field(default_factory=Steps)
     _phases: Phases = field(default_factory=Phases)
@@ -240,12 +240,15 @@ class Environment:
             self._progressed_of |= {rank: line for rank, line in zip(ranks, lines, strict=True) if rank is not None}
 
     def _is_redrawn(self, line: Line) -> bool:
-        """Returns whether the line is the previous progress bar, printed again at the same step."""
+        """Returns whether the line is the previous progress bar, printed again at the same step. A bar whose time fell
+        belongs to a loop that began again."""
         bar = progress.bar(line.text)
-        again = bar is not None and self._bars.get(line.stream) == bar
-        if bar is not None:
-            self._bars[line.stream] = bar
-        return again
+        if bar is None:
+            return False
+        taken = progress.elapsed(line.text)
+        last, before = self._bars.get(line.stream, ("", ""))
+        self._bars[line.stream] = bar, taken
+        return last == bar and taken >= before
 
     def _keep(self, lines: Sequence[Line]) -> None:
         """Keeps the last of these progress lines."""

@@ -53,6 +53,8 @@ _EVALUATED = lazy_regex(r"\b(?:eval|val|valid|validation|evaluation|test)[ _/](?
 _BAR = lazy_regex(r"([^|\r\n]{0,80}?)\d{1,3}%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/(?!1 )\d+ \[")
 _BAR_COUNT = lazy_regex(r"\d%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9}/\d{1,9}) \[")
 _COUNTED_BAR = lazy_regex(r"[^|\r\n]{0,160}?\d{1,3}%\|[^|\n]{0,400}\| ?\d{1,9}/\d{1,9} \[")
+_ELAPSED = lazy_regex(r"\d%\|[^|\n]{0,400}\| ?\d{1,9}/\d{1,9} \[([\d:]{5,12})<")
+_LONGEST_TIME = 12  # characters of hours, minutes and seconds
 _FULL_BAR = lazy_regex(r"([^|\r\n]{0,160}?)100%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/\2 \[")
 _OTHER_BAR = lazy_regex(
     r"(?i)load|download|fetch|map|filter|token|generat|extract|sav|valid|eval|test|cast|prepro|cach|shard|captur|compil|sanity|predict|index|scann"
@@ -164,16 +166,27 @@ def bar(text: str) -> str | None:
 
 def moves(texts: Iterable[str]) -> bool:
     """Returns whether some progress lines show different steps, or the same step in different epochs. A bar that is
-    redrawn at the same step shows only one."""
-    first = None
+    redrawn at the same step shows only one, but its time does not fall: where it does, a new bar of the same loop was
+    drawn."""
+    first, before = None, ""
     for text in texts:
         number = step(text)
         bars = _BAR_COUNT.findall(text) if number is None else ()
         matched = (number if number is not None else bars[-1] if bars else text, _EPOCH.findall(text)[-1:], _full(text))
         if first is not None and matched != first:
             return True
-        first = matched
+        first, taken = matched, elapsed(text)
+        if taken and taken < before:
+            return True
+        before = taken
     return False
+
+
+def elapsed(text: str) -> str:
+    """Returns the time that the last bar in a text shows, so that a later time compares as greater, or the empty text.
+    Where the time of the same bar falls, the loop has begun again."""
+    times = _ELAPSED.findall(text)
+    return times[-1].rjust(_LONGEST_TIME) if times else ""
 
 
 @dataclass(slots=True)

@@ -158,3 +158,56 @@ ValueError: bad
     assert found["caller"] == "<cell 4>:2"
     assert found["file"] == "~/seg/train.py"
     assert "script" not in found
+
+
+def test_windows_own_modules_are_not_the_users(engine: Engine) -> None:
+    found = facts(
+        engine,
+        r"""step 1 loss 0.5
+Traceback (most recent call last):
+  File "C:\work\seg\train.py", line 31, in <module>
+    fit(net)
+  File "C:\work\seg\train.py", line 12, in fit
+    pool.map(load, names)
+  File "C:\Users\ada\AppData\Local\Programs\Python\Python311\Lib\multiprocessing\pool.py", line 367, in map
+    return self._map_async(func, iterable, mapstar, chunksize).get()
+ValueError: bad
+""",
+    )
+    assert found["where"] == "work/seg/train.py:12"
+    found = facts(
+        engine,
+        r"""Traceback (most recent call last):
+  File "F:\envs\llama\Scripts\torchrun.exe\__main__.py", line 7, in <module>
+  File "F:\envs\llama\Lib\site-packages\torch\distributed\run.py", line 919, in main
+    run(args)
+RuntimeError: bad
+""",
+    )
+    assert "where" not in found
+
+
+@pytest.mark.parametrize(
+    ("path", "users"),
+    [
+        ("/home/ada/feed/torch/feed_dataset.py", True),
+        ("/home/ada/feed/torch/readers/shards.py", True),
+        ("/opt/venv/lib/python3.10/site-packages/feed/torch/feed_dataset.py", False),
+        ("/home/ada/pytorch/torch/nn/modules/linear.py", False),
+        ("/home/ada/pytorch/torch/_tensor.py", False),
+        ("/home/ada/pytorch/torch/functional.py", False),
+    ],
+)
+def test_a_project_may_have_a_folder_named_torch(engine: Engine, path: str, users: bool) -> None:
+    found = facts(
+        engine,
+        f"""step 1 loss 0.5
+Traceback (most recent call last):
+  File "/home/ada/feed/train.py", line 31, in <module>
+    fit(net)
+  File "{path}", line 247, in __iter__
+    assert self.block is not None
+AssertionError
+""",
+    )
+    assert str(found["where"]).endswith(":247") == users

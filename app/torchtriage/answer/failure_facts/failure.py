@@ -22,11 +22,23 @@ from torchtriage.parsing.tracebacks.grammar import LIBRARY
 from torchtriage.reading.redaction.redact import redact
 
 # Code that was generated at run time, a program that pip installed, or Windows' own module folder. Fingerprints count
-# these as the user's code, so `Frame.user_code` does too.
 # these as the user's, so `Frame.user_code` does too.
 _OTHERS = lazy_regex(
     r"^<(?!stdin>|ipython-input|command-|cell |tokenize)|/s?bin/[\w-]+$|-py\d\.\d+[\w.-]*\.egg/"
     r"|(?i:\\lib\\(?:[a-z_]\w*\.py$|site-packages\\))"
+    r"|(?i:\\lib\\(?:asyncio|collections|concurrent|ctypes|email|encodings|http|importlib|json|logging|multiprocessing"
+    r"|pathlib|re|sqlite3|unittest|urllib|xml|zipfile)\\)"
+    r"|(?i:\\scripts\\[\w.-]+\.exe\\__main__\.py$)"
+)
+# A project may have a folder named torch, as for one of several frameworks. `Frame.user_code` counts its files as
+# torch's, and so do fingerprints.
+_INSTALLED = lazy_regex(r"site-packages|dist-packages|/lib(?:64)?/python\d|^<|\\lib\\")
+_PROJECTS_TORCH = lazy_regex(
+    r"/torch/(?!(?:_\w+|accelerator|amp|ao|autograd|backends|compiler|contrib|cpu|csrc|cuda|distributed|distributions"
+    r"|export|fft|func|futures|fx|jit|linalg|masked|monitor|mps|mtia|multiprocessing|nativert|nested|nn|numa|onnx|optim"
+    r"|package|profiler|quantization|signal|sparse|special|testing|utils|xpu)/"
+    r"|(?:_\w+|functional|hub|library|overrides|quasirandom|random|return_types|serialization|storage|torch_version|types"
+    r"|version)\.py$)(?:[\w.-]+/)*[\w.-]+\.py$"
 )
 _SOURCE_TREES = "library-source-trees"
 _COMPILED = lazy_regex(r"^(?![/\\]|[A-Za-z]:).*\.p(?:yx|xi|xd)(?:\.in)?$")
@@ -34,6 +46,11 @@ _COMPILED = lazy_regex(r"^(?![/\\]|[A-Za-z]:).*\.p(?:yx|xi|xd)(?:\.in)?$")
 _CARRIED = lazy_regex(r"\(([A-Z]\w+)\): \S+::")  # (IndexError): ray::TaskRunner.run() (pid=14708, …
 _NEAR, _CLOSE = 400, 3  # lines
 _LOOKUPS = ("__getattr__", "__getattribute__")
+
+
+def _is_projects_torch(path: str) -> bool:
+    """Returns whether a file lies in a folder named torch that is not PyTorch."""
+    return bool(_PROJECTS_TORCH.search(path)) and not _INSTALLED.search(path)
 
 
 @cache
@@ -140,7 +157,7 @@ class Failure:
 
     def is_user_frame(self, frame: Frame) -> bool:
         """Returns whether a frame belongs to code that the reader wrote and would change."""
-        if not frame.user_code or _OTHERS.search(frame.file) or is_compiled(frame):
+        if not (frame.user_code or _is_projects_torch(frame.file)) or _OTHERS.search(frame.file) or is_compiled(frame):
             return False
         patterns = self.reading.matcher.patterns.vocabulary.patterns(_SOURCE_TREES)
         return union_pattern(patterns).search(frame.file) is None
