@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -33,7 +34,9 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
         yield asked
 
 
-def put(client: TestClient, key: str, state: SendState, problem: str | None = None) -> None:
+def put(
+    client: TestClient, key: str, state: SendState, problem: str | None = None, again: timedelta = timedelta(0)
+) -> None:
     service, now = service_of(client), datetime.now(UTC)
     incident = accepted(service, triaged=False)
     with service.database.transaction() as session:
@@ -41,7 +44,7 @@ def put(client: TestClient, key: str, state: SendState, problem: str | None = No
         item = outbox.claim(session, now, 0, no_lane=("new",))
         assert item is not None
         if problem:
-            outbox.postpone(session, item, now, problem)
+            outbox.postpone(session, item, now + again, problem)
         if state is not SendState.READY:
             outbox.end(session, item, state, now, problem)
 
@@ -69,6 +72,21 @@ def test_each_message_says_whether_it_arrived(client: TestClient) -> None:
     assert '<span class="sending failed">' in failed
     assert '<span class="sending sent">' not in failed
     assert "未送达" in client.get("/alerts?lang=zh", headers=reader).text
+
+
+def test_a_message_that_is_tried_again_says_when(client: TestClient) -> None:
+    put(client, "a", SendState.READY, "no route to host", again=timedelta(minutes=24, seconds=30))
+    reader = token(service_of(client), Scope.READ)
+    page = client.get("/alerts", headers=reader).text
+    assert re.search(r"tries: 1 · next try <time [^>]*>in 24 min</time>", page)
+    assert "data-ago" not in page.partition("next try <time")[2].partition(">")[0]  # it does not count past its time
+    chinese = client.get("/alerts?lang=zh", headers=reader).text
+    assert re.search(r"已尝试 1 次 · 下次重试在 <time [^>]*>24 分钟后</time>", chinese)
+
+
+def test_a_message_whose_try_is_near_says_so(client: TestClient) -> None:
+    put(client, "a", SendState.READY, "no route to host", again=timedelta(seconds=20))
+    assert "next try within a minute" in client.get("/alerts", headers=token(service_of(client), Scope.READ)).text
 
 
 def test_each_kind_of_message_has_a_name() -> None:

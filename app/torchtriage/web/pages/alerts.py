@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
 from fastapi import APIRouter, Request, Response
@@ -20,14 +21,21 @@ from torchtriage.web.pages.urls import address, value
 
 router = APIRouter()
 _BATCH_SIZE = 50
+_SOON = timedelta(minutes=1)  # a nearer try needs no time
 
 
 @dataclass(frozen=True, slots=True)
 class AlertLine:
-    """A message; `kind` names the words for why it is sent, None where this version has none."""
+    """A message; `kind` names the words for why it is sent, None where this version has none. `next_try` is None if
+    the message is not tried again, or within a minute."""
 
     item: OutboxItem
     kind: str | None
+    next_try: datetime | None
+
+    @property
+    def retrying(self) -> bool:
+        return self.item.state is SendState.READY and self.item.tries > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,7 @@ def show(request: Request, service: ServiceDep) -> Response:
         counts[of_state] = counts.get(of_state, 0) + count
     names = ("", SendState.SENT, SendState.READY, SendState.WAITING, SendState.FAILED)
     page = AlertsPage(
-        items=tuple(AlertLine(item, _kind(item)) for item in found.items),
+        items=tuple(AlertLine(item, _kind(item), _next_try(item)) for item in found.items),
         rows=rows_of(request, service, [item.incident for item in found.items if item.incident]),
         states=tuple(
             Choice(name or "all", address("/alerts", {"state": name}), name == (state or "")) for name in names
@@ -81,6 +89,10 @@ def again(service: ServiceDep, caller: Writer, notice_id: str) -> Response:
 def _kind(item: OutboxItem) -> str | None:
     named = f"alert_{item.kind.replace(' ', '_')}"
     return named if named in catalogue() else None
+
+
+def _next_try(item: OutboxItem) -> datetime | None:
+    return item.due_at if item.state is SendState.READY and item.due_at > datetime.now(UTC) + _SOON else None
 
 
 def _at(state: SendState | None, cursor: str | None) -> str | None:
