@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from fastapi.testclient import TestClient
 
 from torchtriage.settings import Settings
 from torchtriage.web.app import create_app
+from torchtriage.web.pages.api_descriptions import descriptions
 from torchtriage.web.pages.api_reference import Operation, operations
 
 HTML = {"accept": "text/html"}
@@ -40,7 +42,7 @@ def test_the_page_has_every_route(client: TestClient) -> None:
     for path, methods in paths.items():
         for method in methods:
             assert re.search(rf"<b [^>]*>{method.upper()}</b> {re.escape(path)}<", text)
-    tags = re.findall(r'<a href="#[^"]+" translate="no">(.*?)</a>', text)
+    tags = re.findall(r'<a href="#[^"]+">(.*?)</a>', text)
     assert tags[:2] == ["Incidents", "Triage"]
     assert tags[2:] == sorted(tags[2:], key=str.casefold)
     assert "Authorization: Bearer $TORCHTRIAGE_TOKEN" in text.partition('class="tabs"')[0]
@@ -49,6 +51,36 @@ def test_the_page_has_every_route(client: TestClient) -> None:
 
 def test_every_route_says_what_it_does(client: TestClient) -> None:
     assert [name for name, one in described(client).items() if not one.description] == []
+
+
+def test_every_sentence_and_group_is_in_both_languages(client: TestClient) -> None:
+    english = described(client).values()
+    parameters = [parameter for one in english for parameter in one.parameters]
+    told = {one.description for one in english} | {parameter.description for parameter in parameters}
+    told |= {text for one in english for _, text in (*one.results, *one.errors)}
+    own = {text.in_("en") for text in descriptions().purposes.values()}
+    standard = {"Request Entity Too Large", "Unprocessable Entity", *(status.phrase for status in HTTPStatus)}
+    assert told - own - standard - descriptions().chinese.keys() == set()
+    assert descriptions().chinese.keys() - told == set()
+    assert {one.name for one in parameters if one.description in own} == descriptions().purposes.keys()
+    assert [f"{one.where} {one.name}" for one in parameters if not one.description] == []
+
+
+def test_the_page_is_in_chinese(client: TestClient) -> None:
+    page = client.get("/docs?lang=zh", headers=HTML).text
+    assert "提交一次失败的运行" in page
+    assert "任务的退出码" in page
+    assert "integer，1 到 200" in page
+    assert ">条目草稿</h2>" in page
+    assert "Submit a failed run" not in page
+
+
+def test_a_description_is_a_summary_and_details(client: TestClient) -> None:
+    submit = described(client)["POST /api/v1/incidents"]
+    assert submit.summary == "Submit a failed run"
+    assert submit.details.startswith("The answer is sent")
+    assert [code for code, _ in submit.results] == ["201", "200", "202"]
+    assert "404" in [code for code, _ in described(client)["GET /api/v1/groups/{group}"].errors]
 
 
 def test_types_are_described_in_words(client: TestClient) -> None:

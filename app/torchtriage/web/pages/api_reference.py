@@ -14,15 +14,22 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
+from torchtriage.domain.entry import Language
 from torchtriage.errors import NotFound
 from torchtriage.web.dependencies import ServiceDep
+from torchtriage.web.pages.api_descriptions import described, purpose
+from torchtriage.web.pages.language import language
 from torchtriage.web.pages.rendering import render
+from torchtriage.web.pages.translations import word
 
 router = APIRouter()
 _LOG = "text/plain"  # the body of a route that takes a log has this type, besides others
 _UNBOUNDED = (1 << 31) - 1  # the most that a column of the database takes, and no bound to speak of
 _FIRST = ("incidents", "triage")  # the tags of what most callers need
+_PLAIN = "Successful Response"  # what the document says where a route says nothing
+_ERROR = "400"  # the first status code of errors
 _SLOT = re.compile(r"\{(\w+)\}")
+_SENTENCE = re.compile(r"\. |。")  # a sentence's end, in English or Chinese
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +46,8 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method of one path; `command` is a curl line for it."""
+    """One method of one path; `command` is a curl line for it. `results` are its answers that are no errors, each a
+    status code and what it means; `errors` are the others."""
 
     id: str
     method: str
@@ -47,8 +55,19 @@ class Operation:
     description: str
     parameters: tuple[Parameter, ...]
     media_types: tuple[str, ...]
-    answers: tuple[tuple[str, str], ...]
+    results: tuple[tuple[str, str], ...]
+    errors: tuple[tuple[str, str], ...]
     command: str
+
+    @property
+    def summary(self) -> str:
+        """Returns the first sentence of the description, without its full stop."""
+        return _SENTENCE.split(self.description, maxsplit=1)[0].rstrip(".")
+
+    @property
+    def details(self) -> str:
+        """Returns the other sentences."""
+        return "".join(_SENTENCE.split(self.description, maxsplit=1)[1:])
 
     @property
     def can_be_tried(self) -> bool:
@@ -68,7 +87,7 @@ class ApiPage:
 @router.get("/docs")
 def reference(request: Request, service: ServiceDep) -> Response:
     guarded = service.settings.auth != "none"
-    found = operations(request.app.openapi(), service.settings.base_url, guarded)
+    found = operations(request.app.openapi(), service.settings.base_url, guarded, language(request))
     ordered = dict(sorted(found.items(), key=lambda group: (group[0] not in _FIRST, group[0].casefold())))
     return render(request, "api_reference.html", ApiPage(ordered, guarded, service.settings.base_url))
 
@@ -86,40 +105,49 @@ def open_operation(request: Request, service: ServiceDep, operation_id: str) -> 
     return RedirectResponse(f"{path}?{query}" if query else path, HTTPStatus.SEE_OTHER)
 
 
-def operations(document: Mapping[str, Any], base_url: str, guarded: bool) -> dict[str, tuple[Operation, ...]]:
+def operations(
+    document: Mapping[str, Any], base_url: str, guarded: bool, lang: Language = "en"
+) -> dict[str, tuple[Operation, ...]]:
     """Returns the operations of an OpenAPI document by tag. If `guarded`, the commands contain a token."""
     groups: dict[str, list[Operation]] = {}
     for path, methods in document["paths"].items():
         for method, told in methods.items():
-            parameters = (*_parameters(told, document), *_fields(told, document))
+            parameters = (*_parameters(told, document, lang), *_fields(told, document, lang))
             media_types = tuple(told.get("requestBody", {}).get("content", ()))
-            answers = tuple((code, answer.get("description", "")) for code, answer in told["responses"].items())
+            answers = {code: answer.get("description", "") for code, answer in told["responses"].items()}
             made = Operation(
-                told["operationId"], method.upper(), path, " ".join(told.get("description", "").split()), parameters,
-                media_types, answers,
+                told["operationId"], method.upper(), path,
+                described(lang, " ".join(told.get("description", "").split())), parameters, media_types,
+                tuple((code, _result(lang, text)) for code, text in answers.items() if code < _ERROR),
+                tuple((code, described(lang, text)) for code, text in answers.items() if code >= _ERROR),
                 _command(method.upper(), base_url + path, parameters, media_types, guarded and "security" in told),
             )  # fmt: skip
             groups.setdefault(next(iter(told.get("tags", ())), ""), []).append(made)
     return {tag: tuple(made) for tag, made in groups.items()}
 
 
-def _parameters(told: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Parameter]:
+def _result(lang: Language, text: str) -> str:
+    return "OK" if text == _PLAIN else described(lang, text)
+
+
+def _parameters(told: Mapping[str, Any], document: Mapping[str, Any], lang: Language) -> Iterator[Parameter]:
     for one in told.get("parameters", ()):
         schema = one.get("schema", {})
         default = schema.get("default")
         yield Parameter(
-            one["name"], one["in"], _kind(schema, document), one.get("required", False),
-            None if default in (None, "") else str(default), one.get("description", ""),
+            one["name"], one["in"], _kind(schema, document, lang), one.get("required", False),
+            None if default in (None, "", []) else str(default), purpose(lang, one["name"], one.get("description", "")),
         )  # fmt: skip
 
 
-def _fields(told: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Parameter]:
+def _fields(told: Mapping[str, Any], document: Mapping[str, Any], lang: Language) -> Iterator[Parameter]:
     """Yields the fields of a JSON body."""
     schema = told.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
     named = _resolved(schema, document)
     for name, field in named.get("properties", {}).items():
         required = name in named.get("required", ())
-        yield Parameter(name, "body", _kind(field, document), required, None, field.get("description", ""))
+        about = purpose(lang, name, field.get("description", ""))
+        yield Parameter(name, "body", _kind(field, document, lang), required, None, about)
 
 
 def _resolved(schema: Mapping[str, Any], document: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -128,23 +156,23 @@ def _resolved(schema: Mapping[str, Any], document: Mapping[str, Any]) -> Mapping
     return document["components"]["schemas"][named.rpartition("/")[2]] if named else schema
 
 
-def _kind(schema: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+def _kind(schema: Mapping[str, Any], document: Mapping[str, Any], lang: Language) -> str:
     """Returns the type of a value in a few words: `integer, 1 to 200`, `open, resolved or ignored`, `list of
     string`."""
     schema = _resolved(schema, document)
     choices = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
     if choices:
-        return " or ".join(_kind(one, document) for one in choices)
+        return word(lang, "api_or").join(_kind(one, document, lang) for one in choices)
     if "enum" in schema:
         *others, last = map(str, schema["enum"])
-        return f"{', '.join(others)} or {last}" if others else last
+        return f"{word(lang, 'api_comma').join(others)}{word(lang, 'api_or')}{last}" if others else last
     if schema.get("type") == "array":
-        return f"list of {_kind(schema.get('items', {}), document)}"
-    kind = schema.get("format") or schema.get("type") or schema.get("const") or "any"
+        return word(lang, "api_list_of", kind=_kind(schema.get("items", {}), document, lang))
+    kind = str(schema.get("format") or schema.get("type") or schema.get("const") or "any")
     bounds = [schema.get("minimum"), schema.get("maximum")]
     if bounds[0] is not None and bounds[1] is not None and bounds[1] < _UNBOUNDED:
-        return f"{kind}, {bounds[0]} to {bounds[1]}"
-    return str(kind)
+        return word(lang, "api_within", kind=kind, least=bounds[0], most=bounds[1])
+    return kind
 
 
 def _command(
