@@ -91,7 +91,7 @@ def test_from_unexplained_to_explained_and_back(page: Page, live_server: LiveSer
     page.wait_for_url(re.compile(r"/drafts/\d+\?saved=1$"), timeout=TIMEOUT)
     page.get_by_role("link", name="Back-test").click()
     page.get_by_role("button", name="Start").click()
-    page.get_by_text("Done: 1 incidents checked").wait_for(timeout=TIMEOUT)
+    page.get_by_text("Incidents checked: 1").wait_for(timeout=TIMEOUT)
     page.locator(".results a[href='/incidents/1']").wait_for()
     page.locator(".crumbs a").last.click()
     page.locator("#d-near_miss").fill("typed after it was saved")

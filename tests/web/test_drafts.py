@@ -123,7 +123,8 @@ def test_a_back_test_says_what_would_change_each_a_link(client: TestClient) -> N
     told = finished(client, "1")
     assert (told["stage"], told["counts"]) == ("done", {"explains": 1})
     page = client.get("/drafts/1/back-test").text
-    assert "Done: 1 incidents checked" in page
+    assert "Incidents checked: 1" in page
+    assert "would explain failures that no entry explains today (1), and change nothing else" in page
     assert f'href="{incident}"' in page
     assert "was changed since" not in page
     assert "ends after 3005 records" in page  # what happened there

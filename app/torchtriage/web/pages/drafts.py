@@ -38,15 +38,18 @@ from torchtriage.storage.drafts import EditedMeanwhile
 from torchtriage.web.authentication import Writer
 from torchtriage.web.dependencies import BackTestsDep, RetriageJobsDep, ServiceDep
 from torchtriage.web.pages.audit_log import ChangeLine, change_lines
+from torchtriage.web.pages.back_test_rows import BackTestRow, Finding, back_test_rows, finding
 from torchtriage.web.pages.draft_form import MAX_LENGTH, Differing, differing, draft_of_form, values_of
 from torchtriage.web.pages.form_data import read_form
 from torchtriage.web.pages.language import language
-from torchtriage.web.pages.list_items import IncidentItem, rows_of
+from torchtriage.web.pages.list_items import rows_of
 from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.urls import value
 
 router = APIRouter()
 _HISTORY = 20  # changes of a draft that are shown
+_KINDS_OF_ENTRY = ("explains", "takes", "alarms", "beside")
+_KINDS_OF_CASE = ("refines", "overrides", "explains", "takes", "alarms")
 _STATES = {"track": DraftState.TRACKING, "approve": DraftState.APPLIED, "take-back": DraftState.DRAFT}
 
 
@@ -120,13 +123,16 @@ class DraftPage:
 @dataclass(frozen=True, slots=True)
 class BackTestPage:
     """The progress of a draft's back-test. `titles` are the titles of the entries shown. `stale`: the draft was changed
-    after the back-test started. `rows` are the shown incidents that still exist."""
+    after the back-test started. `kinds` are what is counted, and `rows` the incidents shown, by kind. `finding` is the
+    result in a sentence, once the back-test has ended."""
 
     stored: StoredDraft
     test: BackTest
     titles: dict[str, str]
     stale: bool
-    rows: dict[str, IncidentItem]
+    kinds: tuple[str, ...]
+    rows: dict[str, tuple[BackTestRow, ...]]
+    finding: Finding | None
 
 
 @router.get("/drafts")
@@ -235,7 +241,10 @@ def back_test(request: Request, service: ServiceDep, back_tests: BackTestsDep, d
     stored, test = drafts.read_draft(service, draft_id), back_tests.progress(draft_id)
     named = {shown.entry for shown in (*test.takes, *test.refines, *test.overrides, *test.beside) if shown.entry}
     titles = {entry: title_of(entry, service.knowledge, language(request)) or entry for entry in named}
-    page = BackTestPage(stored, test, titles, is_stale(test, stored), rows_of(request, service, _shown_ids(test)))
+    adds, items = "/" in stored.draft.entry, rows_of(request, service, _shown_ids(test))
+    kinds = _KINDS_OF_CASE if adds else _KINDS_OF_ENTRY
+    rows = {kind: back_test_rows(getattr(test, kind), items) for kind in kinds}
+    page = BackTestPage(stored, test, titles, is_stale(test, stored), kinds, rows, finding(test, adds))
     return render(request, "back_test.html", page)
 
 
