@@ -293,6 +293,28 @@ def test_a_long_log_opens_at_the_evidence_and_is_paged(client: TestClient, servi
     assert pieces == list(range(1, incident.log.lines + 1))
 
 
+def test_the_excerpt_joins_what_ranks_repeat_and_links_lead_into_it(client: TestClient) -> None:
+    waiting = "".join(
+        f"[rank{rank}]:[E501 09:12:00.{rank}00000 ProcessGroupNCCL.cpp:683] [Rank {rank}] Watchdog caught collective operation "
+        f"timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, Timeout(ms)=600000) ran for 60001{rank} milliseconds "
+        f"before timing out.\n"
+        for rank in range(1, 9)
+    )
+    address = handed_in(client, waiting + "the last words\n")
+    page = client.get(address).text
+    assert "7 similar lines of ranks 2-8, 2–8" in page
+    assert "the last words" in page
+    assert all(f'id="{line}"' in page for line in re.findall(r'href="#(L\d+)"', page))
+    assert "similar lines" not in client.get(f"{address}/log").text  # the whole log is as it was written
+
+
+def test_lines_that_a_page_without_a_log_names_are_on_the_logs_page(client: TestClient) -> None:
+    address = handed_in(client, OOM)
+    page = client.get(f"{address}/why?entry=cuda.oom").text
+    assert re.search(rf'href="{address}/log\?line=\d+#L\d+"', page)
+    assert 'href="#L' not in page
+
+
 def test_an_unexplained_incident_links_to_similar_ones_and_a_draft(client: TestClient) -> None:
     page = client.get(handed_in(client, UNKNOWN)).text
     found = re.search(r'href="(/knowledge\?q=[^"]+)"', page)

@@ -165,7 +165,8 @@ def _kind(schema: Mapping[str, Any], document: Mapping[str, Any], lang: Language
         return word(lang, "api_or").join(_kind(one, document, lang) for one in choices)
     if "enum" in schema:
         *others, last = map(str, schema["enum"])
-        return f"{word(lang, 'api_comma').join(others)}{word(lang, 'api_or')}{last}" if others else last
+        listed = word(lang, "api_comma").join(others)
+        return f"{listed}{word(lang, 'api_or')}{last}" if others else last
     if schema.get("type") == "array":
         return word(lang, "api_list_of", kind=_kind(schema.get("items", {}), document, lang))
     kind = str(schema.get("format") or schema.get("type") or schema.get("const") or "any")

@@ -17,7 +17,7 @@ from torchtriage.services.incidents import read_incident
 from torchtriage.web.dependencies import ServiceDep
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.list_items import IncidentItem, incident_items
-from torchtriage.web.pages.log_window import LogPiece, excerpt
+from torchtriage.web.pages.log_window import LogPiece, no_lines
 from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.urls import value
 
@@ -58,6 +58,6 @@ def compare(request: Request, service: ServiceDep, incident_id: str) -> Response
     page = ComparePage(
         incident, other, asked, problem, comparison, tuple((kind, tuple(found)) for kind, found in changes),
         {name: pair[chinese] for name, pair in WORDS.items()}, {name: pair[chinese] for name, pair in NAMES.items()},
-        excerpt(service, incident, None), {item.id: item for item in rows},
+        no_lines(incident), {item.id: item for item in rows},
     )  # fmt: skip
     return render(request, "compare.html", page)

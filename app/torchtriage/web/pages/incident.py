@@ -46,7 +46,7 @@ from torchtriage.web.pages.form_data import read_form
 from torchtriage.web.pages.incident_rows import AttemptRow, EvidenceRow, attempt_rows, evidence_rows
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.list_items import IncidentItem, incident_items
-from torchtriage.web.pages.log_window import LogPiece, excerpt
+from torchtriage.web.pages.log_window import LogPiece, excerpt, no_lines
 from torchtriage.web.pages.markdown import markdown
 from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.run_timeline import RunTimeline, run_timeline
@@ -124,9 +124,7 @@ def why(request: Request, service: ServiceDep, incident_id: str) -> Response:
     found, entry, lang = read_incident(service, incident_id), request.query_params.get("entry", ""), language(request)
     explanation = explain_mismatch(service, found, entry, lang)
     title = title_of(entry, service.knowledge, lang) or entry
-    return render(
-        request, "incident_why.html", WhyPage(found, excerpt(service, found, None), entry, title, explanation)
-    )
+    return render(request, "incident_why.html", WhyPage(found, no_lines(found), entry, title, explanation))
 
 
 @router.post("/incidents/{incident_id}/feedback")

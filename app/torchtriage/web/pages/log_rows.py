@@ -7,20 +7,22 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from torchtriage.domain.incident import StoredFile, StoredLine
+from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import Verdict
-from torchtriage.lazy_regex import lazy_regex
+from torchtriage.matching.masking import mask_all
 from torchtriage.services.line_patterns import spans
 from torchtriage.services.log_search import Writers
 
-_NUMBER = lazy_regex(r"[0-9]+")
-_MIN_COUNT = 4  # equal lines, one behind the other, that are folded
+_MIN_COUNT = 4  # lines of one form, the first included, of which the others are folded
+_STATES = 2  # of a progress bar on one line, which are shown as they are
 COLOURS = 12  # ranks take turns with them
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """`mark` is the role of the line in the verdict: `evidence`, `cascade` or empty. `focus`: the URL selects the line.
-    `equal` are the following lines with the same text."""
+    `folded` are lines after it that are shown on demand: lines with the same text, or, if `ranks` is set, what other
+    ranks repeat. `redrawn` counts the states of a progress bar that are left out of the text."""
 
     number: int
     text: str
@@ -29,7 +31,14 @@ class Row:
     mark: str = ""
     focus: bool = False
     hit: bool = False
-    equal: tuple[Row, ...] = ()
+    folded: tuple[Row, ...] = ()
+    ranks: RankSet | None = None
+    redrawn: int = 0
+
+    @property
+    def last(self) -> int:
+        """Returns the number of the last line, folded ones included."""
+        return self.folded[-1].last if self.folded else self.number
 
     @property
     def classes(self) -> str:
@@ -78,9 +87,44 @@ def folded(made: Sequence[Row], known: Writers) -> tuple[Row, ...]:
     shown: list[Row] = []
     for _, group in groupby(made, key=lambda row: (known.bare(row.text).strip(), row.classes)):
         first, *equal = group
-        plain = not first.classes and first.text.strip() and len(equal) + 1 >= _MIN_COUNT
-        shown += [replace(first, equal=tuple(equal))] if plain else [first, *equal]
+        plain = not (first.classes or first.folded) and first.text.strip() and len(equal) + 1 >= _MIN_COUNT
+        shown += [replace(first, folded=tuple(equal))] if plain else [first, *equal]
     return tuple(shown)
+
+
+def joined(made: Sequence[Row], known: Writers) -> tuple[Row, ...]:
+    """Returns the rows without what rank after rank repeats, such as the watchdog's lines. Where each of some lines
+    differs from one of another rank before it in numbers only, they are placed inside the row before them."""
+    shown: list[Row] = []
+    first_by: dict[str, int] = {}  # the rank that wrote the first line of a form
+    for again, group in groupby(made, key=lambda row: _repeats(row, known, first_by)):
+        rows = tuple(group)
+        if again and len(rows) + 1 >= _MIN_COUNT:
+            ranks = RankSet.of(row.rank for row in rows if row.rank is not None)
+            shown[-1] = replace(shown[-1], folded=rows, ranks=ranks)
+        else:
+            shown += rows
+    return tuple(shown)
+
+
+def settled(made: Iterable[Row]) -> tuple[Row, ...]:
+    """Returns the rows, each with the last state of a progress bar that was drawn again and again on its line."""
+    return tuple(map(_settled, made))
+
+
+def _settled(row: Row) -> Row:
+    states = [state for state in row.text.split("\r") if state.strip()]
+    if len(states) <= _STATES or row.hit or row.focus:
+        return row
+    return replace(row, text=states[-1], redrawn=len(states) - 1)
+
+
+def _repeats(row: Row, known: Writers, first_by: dict[str, int]) -> bool:
+    """Returns whether another rank has written a line of this form, and adds the form if it is new."""
+    text = known.bare(row.text).strip()
+    if row.rank is None or not text or row.focus or row.hit:
+        return False
+    return first_by.setdefault(mask_all(text), row.rank) != row.rank
 
 
 def marked(verdict: Verdict | None, file: StoredFile, several: bool) -> dict[int, str]:

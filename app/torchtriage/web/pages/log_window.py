@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
@@ -12,12 +12,13 @@ from torchtriage.errors import TriageError
 from torchtriage.services.incidents import read_log
 from torchtriage.services.log_search import stream, writers
 from torchtriage.services.service import Service
-from torchtriage.web.pages.log_rows import Row, folded, rows, widest_rank
+from torchtriage.web.pages.log_rows import Row, folded, joined, rows, settled, widest_rank
 
 _BEFORE = 12  # lines shown above the one that is asked for
 _LINES = 160
 _FITS = 60  # lines of a log that a page shows from its beginning to its end
-_EXCERPT = 40  # lines of a piece that is no page of its own
+_EXCERPT = 40  # rows of a piece that is no page of its own
+_JOINED = 240  # lines of such a piece, what ranks repeat included
 _CHARACTERS = 24_000  # of a piece, so that long lines do not make the page heavy
 _MAX_FILES = 100  # to choose from
 
@@ -125,40 +126,57 @@ class LogPiece:
         return f"/incidents/{self.incident}/{page}" + (f"?{urlencode(given)}" if given else "")
 
 
-def log_piece(
-    service: Service, incident: Incident, verdict: Verdict | None, wanted: Wanted, lines: int = _LINES
-) -> LogPiece:
+def log_piece(service: Service, incident: Incident, verdict: Verdict | None, wanted: Wanted) -> LogPiece:
     """Returns the requested lines; by default, those around the first evidence, or the end of the log."""
+    return _piece(service, incident, verdict, wanted, None)
+
+
+def excerpt(service: Service, incident: Incident, verdict: Verdict | None) -> LogPiece:
+    """Returns the lines around the first evidence, or the end of the log. What ranks repeat is joined, and a progress
+    bar is shown once a line."""
+    return _piece(service, incident, verdict, Wanted(), _EXCERPT)
+
+
+def no_lines(incident: Incident) -> LogPiece:
+    """Returns a piece without lines, for the URLs of lines on the log's page."""
+    stored = incident.log.files
+    return LogPiece(incident.id, Wanted(), stored[0], len(stored) > 1, (), 0)
+
+
+def _piece(
+    service: Service, incident: Incident, verdict: Verdict | None, wanted: Wanted, most_rows: int | None
+) -> LogPiece:
     stored = incident.log.files
     named = wanted.file if wanted.file is not None else _file_of(verdict)
     file = next((known for known in stored if known.name == named), stored[0])
     choice = stored[:_MAX_FILES] if file in stored[:_MAX_FILES] else (file, *stored[: _MAX_FILES - 1])
     frame = LogPiece(incident.id, wanted, file, len(stored) > 1, choice, len(stored) - len(choice))
     try:
-        return _filled(service, incident, verdict, frame, lines)
+        return _filled(service, incident, verdict, frame, most_rows)
     except TriageError as error:  # the page says more than the log, so it is shown without it
         return replace(frame, problem=error.message)
 
 
-def excerpt(service: Service, incident: Incident, verdict: Verdict | None) -> LogPiece:
-    """Returns the lines around the first evidence, or the end of the log."""
-    return log_piece(service, incident, verdict, Wanted(), _EXCERPT)
-
-
-def _filled(service: Service, incident: Incident, verdict: Verdict | None, frame: LogPiece, count: int) -> LogPiece:
+def _filled(
+    service: Service, incident: Incident, verdict: Verdict | None, frame: LogPiece, most_rows: int | None
+) -> LogPiece:
     wanted, file = frame.wanted, frame.file
     if wanted.rank is None:
-        found = _plain(service, incident, verdict, frame, count)
+        found = _plain(service, incident, verdict, frame, most_rows)
         before, after = _neighbours(found, file)
     else:
-        found, before, after = _of_rank(service, incident, verdict, frame, count)
+        found, before, after = _of_rank(service, incident, verdict, frame, _LINES)
     known = writers(service, incident, file)
     made = rows(found, known, verdict, file, len(incident.log.files) > 1, _asked(wanted), wanted.words, wanted.regex)
+    shown = made if wanted.whole else folded(joined(settled(made), known) if most_rows else made, known)
+    if most_rows and shown:
+        shown = _fitting(shown[:most_rows], _focus(verdict, frame))
+        after = shown[-1].last + 1 if shown[-1].last < file.lines else None
     return replace(
         frame,
-        rows=made if wanted.whole else folded(made, known),
+        rows=shown,
         first=found[0].line if found else 0,
-        last=found[-1].line if found else 0,
+        last=shown[-1].last if shown else 0,
         before=before,
         after=after,
         widest_rank=widest_rank(verdict, made),
@@ -171,22 +189,23 @@ def _asked(wanted: Wanted) -> range:
 
 
 def _plain(
-    service: Service, incident: Incident, verdict: Verdict | None, frame: LogPiece, count: int
+    service: Service, incident: Incident, verdict: Verdict | None, frame: LogPiece, most_rows: int | None
 ) -> list[StoredLine]:
     wanted, file = frame.wanted, frame.file
     if wanted.before is not None:
         end = min(max(wanted.before, 2), file.lines + 1)
-        first = max(1, end - count)
+        first = max(1, end - _LINES)
         return _light(reversed(read_log(service, incident, first, end - first, file.name)[1]), _CHARACTERS)[::-1]
+    count = _JOINED if most_rows else _LINES
     focus = _focus(verdict, frame)
     first = focus if wanted.first is not None else max(1, focus - _BEFORE)
     if wanted.around is None and wanted.first is None and focus == file.lines:
-        first = max(1, file.lines - count + 1)
-    if wanted.first is None and file.lines <= _FITS and file.bytes <= _CHARACTERS and count > _FITS:
+        first = max(1, file.lines - (most_rows or count) + 1)
+    if wanted.first is None and file.lines <= _FITS and file.bytes <= _CHARACTERS and most_rows is None:
         return list(read_log(service, incident, 1, count, file.name)[1])
     lines = read_log(service, incident, first, count, file.name)[1]
     above = _light((line for line in reversed(lines) if line.line < focus), _CHARACTERS // 3, at_least=0)[::-1]
-    left = _CHARACTERS - sum(len(line.text) for line in above)
+    left = (2 if most_rows else 1) * _CHARACTERS - sum(len(line.text) for line in above)  # half of it may be folded
     return above + _light((line for line in lines if line.line >= focus), left)
 
 
@@ -227,6 +246,17 @@ def _focus(verdict: Verdict | None, frame: LogPiece) -> int:
     shown = [line.line for line in root.evidence if line.file in (None, file.name)] if root else []
     asked = wanted.first if wanted.first is not None else wanted.around
     return min(max(asked if asked is not None else shown[0] if shown else file.lines, 1), max(file.lines, 1))
+
+
+def _fitting(made: Sequence[Row], focus: int) -> tuple[Row, ...]:
+    """Returns the first rows with at most _CHARACTERS together, folded ones not counted, and all up to the focus."""
+    left, kept = _CHARACTERS, []
+    for row in made:
+        left -= len(row.text)
+        if left < 0 and row.number > focus:
+            break
+        kept.append(row)
+    return tuple(kept)
 
 
 def _light(lines: Iterable[StoredLine], most: int, at_least: int = 1) -> list[StoredLine]:
