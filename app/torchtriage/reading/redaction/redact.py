@@ -231,6 +231,9 @@ class _Behind(_Rule):
             return None
         if named.assigned and quote:
             end = _end_of_list(data, start, end, quote, max(named.doubt, begun.doubt))
+        elif named.assigned and data[start - 1 : start] == b" " and is_option(data, at - 1):
+            while (word := _NEXT_WORD.match(data, end)) and is_secret(word[1], 3, False):
+                end = word.end()
         return start, end, named.kind
 
     def _value(self, data: bytes, at: int) -> Begins | None:
@@ -349,6 +352,7 @@ _FROM_THERE = (
 )  # kinds of context that find the beginning of the secret themselves
 _BLANKS_AND_QUOTES = b" \t\"'`"
 _NEXT_OF_LIST = lazy_regex(rb"(\\{0,15}[\"']),[ \t]?(\\{0,15}[\"'])")
+_NEXT_WORD = lazy_regex(rb"[ ,]([A-Za-z0-9][\w.~+=-]{7,200})(?=[\s\"'])")  # of an option that takes several values
 _BECOMES = lazy_regex(rb"(\\{0,15}[\"']) -> (\\{0,15}[\"'])")
 _NAMES = lazy_regex(rb"\\{0,15}[\"'][ \t]?:")
 _MASKED = lazy_regex(rb"[xX*.]+|0+|[-_]+")  # replacements for a token
@@ -383,12 +387,15 @@ _TO_HOST = lazy_regex(rb"[^\s\"'<>/?]{1,200}")
 _WORD_BEFORE = lazy_regex(
     rb"(?:\[[0-9;]{0,12}m)?([^\s\"'`/*#;(\[]{6,120})[\"'`]? (?:is|as) (?:the|your|my|our) [\w ]{5,12}\Z"
 )
+_COOKIES = lazy_regex(rb"[<\[{(]{0,2}(?:Cookie )?[^\s,=]{1,200}=")
 _PIPED = lazy_regex(rb"[.:!?]*\\{0,3}[\"']?(?:[ \t]*\||\n[^\n+]{0,60}\++[ ])([^\n]{0,200})")
 _ASKS_FOR_A_PASSWORD = lazy_regex(lambda: words("asks_for_password"))
 _MAY_ASK_FOR_ONE = lazy_regex(lambda: words("may_ask_for_password"))
-_TYPED_CODE = lazy_regex(
-    rb"(\d{6,10}|\d{6}(?:-\d{6}){7}|\d{3}(?:-\d{3}){1,3}|(?=[A-Z-]*\d|[B-DF-HJ-NP-TV-Z]{4})[A-Z0-9]{4}-[A-Z0-9]{4})(?![\w-])"
+_CODE = (
+    rb"(?:\d{6,10}|\d{6}(?:-\d{6}){7}|\d{3}(?:-\d{3}){1,3}|(?=[A-Z-]*\d|[B-DF-HJ-NP-TV-Z]{4})[A-Z0-9]{4}-[A-Z0-9]{4}"
+    rb"|(?=[a-z-]{0,12}\d)[a-z0-9]{4,6}-[a-z0-9]{4,6})(?![\w-])"
 )
+_TYPED_CODE = lazy_regex(rb"(" + _CODE + rb"(?:[ ,;|]{1,4}" + _CODE + rb")*)")
 _SEED = lazy_regex(rb"[a-z]{3,8}(?:[ ,]{1,3}[a-z]{3,8}){11,23}")
 _IN_PERCENT = lazy_regex(rb"((?:[^\s%\"'<>&]|%(?!40|2[fF])){1,200})%40")
 
@@ -427,7 +434,7 @@ def _is_word(value: bytes) -> bool:
 
 def _line(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     end = end_of_line(data, start, quote)
-    return (start, end, kind) if b"=" in data[start:end] else None
+    return (start, end, kind) if _COOKIES.match(data, start, end) else None
 
 
 def _piped(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:

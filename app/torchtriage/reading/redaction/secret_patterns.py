@@ -21,6 +21,8 @@ _kept_in: Path | None = None
 
 # No letter comes before it, except that of an escape: a color, a line feed, a percent sign.
 APART = r"(?:^|[^A-Za-z]|\\[a-z]|\[[0-9;]{0,12}m|%[0-9A-F]{2}|\\[ux][0-9a-f]{2,4})"
+# No character of base64 comes before it, except that of an escape.
+_OUTSIDE = APART.replace("[^A-Za-z]", "[^A-Za-z0-9+/]")
 # A password in an address, or a token in its place, from the scheme to an @.
 ADDRESS = r"://[^\s/@\"'<>`]{0,120}(?::[^\s\"'<>`]{0,250})?@"
 # A token of an unknown issuer: a short word, then letters and digits that nobody would write. There are two patterns:
@@ -55,6 +57,7 @@ _ALPHABETS = {4: "[A-Za-z0-9][A-Za-z0-9]", 5: "[0-9a-f][0-9a-f]"}  # by doubt
 # What a pattern of the file can refer to, besides the lists of words.
 _PIECES = {
     "apart": APART,
+    "outside": _OUTSIDE,
     "marks": _MARKS,
     "opens": OPENS,
     "options": r"[^\n|;&]*[ \t\"']",  # text that may be between a command and its option

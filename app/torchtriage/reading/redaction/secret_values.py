@@ -201,7 +201,7 @@ _NAME_AND_NUMBER = lazy_regex(rb"[A-Z][a-z]{2,12}[-_.]\d{3,6}")  # a kind of pas
 _CHOSEN = lazy_regex(
     rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z][\w.-]{0,24}[!@#$%^&*+][\w!@#$%^&*+.-]{0,40}"
     rb"|(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])(?=[\w-]*[!#$%^&*+])[\w!#$%^&*+-][\w!@#$%^&*+.-]{5,60}"
-    rb"|[A-Za-z]{3,40}(?:[-_.][A-Za-z]{3,12}){0,4}[-_.]?\d{1,6}|[A-Z][a-z]{2,12}[-_.]?\d{3,8}"
+    rb"|[A-Za-z]{3,40}(?:[-_.][A-Za-z]{3,12}){0,4}[-_.]?\d{1,6}|[A-Z][a-z]{2,12}[-_.]?\d{3,8}|[A-Z][a-z]\d{4,10}"
     rb"|(?=\D*\d)[A-Za-z]{1,12}\d{1,6}[A-Za-z][A-Za-z0-9]{0,20}"
     rb"|(?=[^A-Z]*[A-Z])[a-z]{1,12}\d{1,6}[a-z]{2,20}(?:[-_.][A-Za-z][A-Za-z0-9]{0,20}){1,3}"
 )
@@ -218,9 +218,10 @@ _NOT_CHOSEN = lazy_regex(
     lambda: (
         rb"(?i)"
         + words("numbered")
-        + rb"[-_.:]?\d+(?:[-_.]?\w+)?|\w[\w.+-]*@[A-Za-z][\w-]*(?:[.:][\w.-]+)?|\w+[-_]?\d+(?:\.\d+)+.*"
+        + rb"[-_.:]?\d+(?:[-_.]?\w+)?|(?-i:[a-z][a-z0-9_.+-]+|[A-Z0-9_.-]{2,})@[A-Za-z][\w-]*(?:[.:][\w.-]+)?|\w[\w.+-]*@[A-Za-z][\w-]*\.[\w.-]+|\w+[-_]?\d+(?:\.\d+)+.*"
     )
 )
+_ALGORITHM = lazy_regex(lambda: rb"(?i)" + words("algorithm"))
 _DIGIT_AND_LETTER = lazy_regex(rb"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])")
 _SURE_NAME = lazy_regex(lambda: rb"(?i)" + words("sure_name"))
 _BOTH_CASES = lazy_regex(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^\d]*\d)")
@@ -228,6 +229,8 @@ _CAPITALS = lazy_regex(rb"(?=[0-9A-F]*[G-Z])(?=[A-Z]*[0-9])[A-Z0-9]{16,80}")
 _OF_BASE64 = (ascii_lowercase + ascii_uppercase + digits + "+/_-").encode()
 _OF_DIGESTS = range(32, 65)  # hexadecimal digits
 _RUNS = lazy_regex(rb"[A-Za-z0-9]{16,}")
+_ARGUMENT = lazy_regex(rb"[A-Za-z_][A-Za-z_-]{1,30}=[^=]")  # it has a name of its own
+_HEX_PART = lazy_regex(rb"[0-9a-f]*")
 _HEX = lazy_regex(rb"(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{32,400}")
 _CLASSES = bytes(
     ord("a")
@@ -282,6 +285,8 @@ def is_secret(value: bytes, doubt: int, quoted: bool) -> bool:
         return False
     if doubt == 3 and not (drawn_by_lot(value) and (_BOTH_CASES.search(value) or _CAPITALS.fullmatch(value))):
         return False
+    if (doubt >= 2 and _ARGUMENT.match(value)) or (doubt == 3 and _is_joined(value)):
+        return False
     if doubt == 6 and not (drawn_by_lot(value) or _DIGIT_AND_LETTER.match(value)):
         return False
     if doubt == 5:
@@ -289,7 +294,7 @@ def is_secret(value: bytes, doubt: int, quoted: bool) -> bool:
     if doubt == 4:
         return any(is_mixed(part) for part in _RUNS.findall(value))
     if _SURE.fullmatch(value):
-        return True
+        return _ALGORITHM.fullmatch(value) is None
     if value[:1] >= b"\x80" or _PLACEHOLDER.fullmatch(value) or (not quoted and _CODE.fullmatch(value)):
         return False
     if quoted and b" " in value and _PLACEHOLDER.fullmatch(value.split(b" ", 1)[0]):
@@ -319,7 +324,9 @@ def is_chosen(value: bytes) -> bool:
     text; but not a term with a number or an address."""
     if not 6 <= len(value) <= _MAX_CHOSEN_LENGTH or (_CHOSEN.fullmatch(value) is None and not _mixed(value)):
         return False
-    return _NOT_CHOSEN.fullmatch(value) is None and (b"_" not in value or _CODE.fullmatch(value) is None)
+    if _NOT_CHOSEN.fullmatch(value) or _ALGORITHM.fullmatch(value):
+        return False
+    return b"_" not in value or _CODE.fullmatch(value) is None
 
 
 def is_chosen_in_prose(value: bytes) -> bool:
@@ -355,6 +362,12 @@ def _is_no_word(value: bytes) -> bool:
             or _LIKE_A_KEY.fullmatch(value) is not None
         )
     return True
+
+
+def _is_joined(value: bytes) -> bool:
+    """Returns whether a value consists of words, numbers and digests that signs join, as names do."""
+    parts = _PARTING.split(value)
+    return len(parts) > 1 and all(part.isalpha() or _HEX_PART.fullmatch(part) for part in parts)
 
 
 def is_mixed(value: bytes) -> bool:
