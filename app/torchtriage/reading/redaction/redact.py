@@ -38,6 +38,7 @@ from torchtriage.reading.redaction.secret_values import (
     drawn_by_lot,
     end_of,
     end_of_line,
+    is_checksum,
     is_chosen,
     is_chosen_in_prose,
     is_digest,
@@ -225,16 +226,22 @@ class _Behind(_Rule):
             return None
         if end - start < named.least or not self._believes(data, at, begun, data[start:end]):
             return (start, end - _FULL_CHECK_LENGTH, "") if end - start > _FULL_CHECK_LENGTH else None
-        if named.doubt >= 2 and (named.assigned or named.apart) and is_open(data, start):
-            return None
-        if named.apart and is_digest(data, start, end):
+        if self._is_public(data, start, end):
             return None
         if named.assigned and quote:
             end = _end_of_list(data, start, end, quote, max(named.doubt, begun.doubt))
         elif named.assigned and data[start - 1 : start] == b" " and is_option(data, at - 1):
-            while (word := _NEXT_WORD.match(data, end)) and is_secret(word[1], 3, False):
-                end = word.end()
+            end = _end_of_values(data, end)
         return start, end, named.kind
+
+    def _is_public(self, data: bytes, start: int, end: int) -> bool:
+        """Returns whether the words before the value say that anybody may see it."""
+        named = self._named
+        if named.assigned and is_checksum(data, start, end):
+            return True
+        if named.doubt >= 2 and (named.assigned or named.apart) and is_open(data, start):
+            return True
+        return named.apart and is_digest(data, start, end)
 
     def _value(self, data: bytes, at: int) -> Begins | None:
         """Returns where the value of the match that ends at `at` begins, or None."""
@@ -383,6 +390,8 @@ _OF_A_USER = lazy_regex(
     )
 )
 _NO_NAME = lazy_regex(rb"[^A-Z!#$%^&*+]*[A-Z!#$%^&*+]")
+_TELLS_PASSWORD = lazy_regex("(?i)(?:password|passphrase|密码|口令)[\"' ]{1,3}\\Z".encode())
+_WORD_AND_NUMBER = lazy_regex(rb"[a-z][a-z-]{5,30}\d{2,6}")
 _TO_HOST = lazy_regex(rb"[^\s\"'<>/?]{1,200}")
 _WORD_BEFORE = lazy_regex(
     rb"(?:\[[0-9;]{0,12}m)?([^\s\"'`/*#;(\[]{6,120})[\"'`]? (?:is|as) (?:the|your|my|our) [\w ]{5,12}\Z"
@@ -393,7 +402,7 @@ _ASKS_FOR_A_PASSWORD = lazy_regex(lambda: words("asks_for_password"))
 _MAY_ASK_FOR_ONE = lazy_regex(lambda: words("may_ask_for_password"))
 _CODE = (
     rb"(?:\d{6,10}|\d{6}(?:-\d{6}){7}|\d{3}(?:-\d{3}){1,3}|(?=[A-Z-]*\d|[B-DF-HJ-NP-TV-Z]{4})[A-Z0-9]{4}-[A-Z0-9]{4}"
-    rb"|(?=[a-z-]{0,12}\d)[a-z0-9]{4,6}-[a-z0-9]{4,6})(?![\w-])"
+    rb"|(?=[a-z-]{0,20}\d)[a-z0-9]{4,10}-[a-z0-9]{4,10})(?![\w-])"
 )
 _TYPED_CODE = lazy_regex(rb"(" + _CODE + rb"(?:[ ,;|]{1,4}" + _CODE + rb")*)")
 _SEED = lazy_regex(rb"[a-z]{3,8}(?:[ ,]{1,3}[a-z]{3,8}){11,23}")
@@ -415,6 +424,13 @@ def _end_of_list(data: bytes, start: int, end: int, quote: bytes, doubt: int) ->
         if not is_secret(data[begin:after], doubt, True) or _NAMES.match(data, after):
             break
         end = after
+    return end
+
+
+def _end_of_values(data: bytes, end: int) -> int:
+    """Returns the end of the last random word among the values of an option, of which the first ends at `end`."""
+    while (word := _NEXT_WORD.match(data, end)) and is_secret(word[1], 3, False):
+        end = word.end()
     return end
 
 
@@ -468,7 +484,9 @@ def _quoted(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
 def _chosen(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     end = end_of(data, start, quote)
     end -= 2 * data.endswith((b"\\r", b"\\n"), start, end)
-    return (start, end, kind) if is_chosen_in_prose(data[start:end]) else None
+    value = data[start:end]
+    told = _TELLS_PASSWORD.search(data, max(0, start - 20), start) is not None and _WORD_AND_NUMBER.fullmatch(value)
+    return (start, end, kind) if is_chosen_in_prose(value) or (told and is_chosen(value)) else None
 
 
 def _beside(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:

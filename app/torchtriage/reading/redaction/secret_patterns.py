@@ -52,7 +52,7 @@ _PARTED = (
     rf"|(?:: ?| )(?:str|string|SecretStr|Optional\[str\])[^\w\n=:]*{_SIGN})"
     r"[^\w\n]*(?:(?:u001b|x1b|033)\[)?(?:[0-9;]+m|quot;|#x27;|#3[49];|2[27])?[^\w\n]*"
 )
-_LOT = r"\w[\w.~+/=%-]"
+_LOT = r"\w[\w.~+/=%@!#$^*-]"
 _ALPHABETS = {4: "[A-Za-z0-9][A-Za-z0-9]", 5: "[0-9a-f][0-9a-f]"}  # by doubt
 # What a pattern of the file can refer to, besides the lists of words.
 _PIECES = {

@@ -181,6 +181,7 @@ _OPEN_NAME = lazy_regex(
     )
 )
 _DIGESTED = lazy_regex(lambda: rb"(?i)" + words("digested") + rb"[^\n]{0,48}\Z")
+_CHECKSUM = lazy_regex(rb"(?i)(?:checksum|digest|hash)[/._-][\w.-]{1,30}[\"']?[:= ]{1,3}[\"']?\Z")
 _WORD = lazy_regex(rb"[\w.-]+")
 _VERBS = (b"is", b"was")
 _LAST_WORDS = (b"key", b"token")  # of a name of two words: `cache key`
@@ -203,6 +204,7 @@ _CHOSEN = lazy_regex(
     rb"|(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])(?=[\w-]*[!#$%^&*+])[\w!#$%^&*+-][\w!@#$%^&*+.-]{5,60}"
     rb"|[A-Za-z]{3,40}(?:[-_.][A-Za-z]{3,12}){0,4}[-_.]?\d{1,6}|[A-Z][a-z]{2,12}[-_.]?\d{3,8}|[A-Z][a-z]\d{4,10}"
     rb"|(?=\D*\d)[A-Za-z]{1,12}\d{1,6}[A-Za-z][A-Za-z0-9]{0,20}"
+    rb"|[A-Za-z]{1,12}\d{1,3}[A-Za-z]{1,12}\d{1,3}[A-Za-z]{2,12}[-_.][A-Za-z0-9]{1,12}"
     rb"|(?=[^A-Z]*[A-Z])[a-z]{1,12}\d{1,6}[a-z]{2,20}(?:[-_.][A-Za-z][A-Za-z0-9]{0,20}){1,3}"
 )
 _MAX_CHOSEN_LENGTH = 100
@@ -271,6 +273,13 @@ def is_digest(data: bytes, start: int, end: int) -> bool:
     )
 
 
+def is_checksum(data: bytes, start: int, end: int) -> bool:
+    """Returns whether the value is a digest of what its name says, as in `checksum/secret: …`."""
+    return (
+        _HEX.fullmatch(data, start, end) is not None and _CHECKSUM.search(data, max(0, start - 64), start) is not None
+    )
+
+
 @lru_cache(maxsize=1024)
 def _is_open_name(name: bytes) -> bool:
     return _OPEN_NAME.search(name) is not None
@@ -281,13 +290,7 @@ def is_secret(value: bytes, doubt: int, quoted: bool) -> bool:
     """Returns whether the value of a name is a secret. `doubt` says which values are: 0 anything but a placeholder,
     1 anything but words, 2 random or very long values, 3 random values except digests, 4 values with a part of mixed
     letters and digits, 5 hexadecimal values as long as digests, 6 random values, or letters with a digit."""
-    if not value or (doubt == 2 and not drawn_by_lot(value) and not _LONG_WORD.fullmatch(value)):
-        return False
-    if doubt == 3 and not (drawn_by_lot(value) and (_BOTH_CASES.search(value) or _CAPITALS.fullmatch(value))):
-        return False
-    if (doubt >= 2 and _ARGUMENT.match(value)) or (doubt == 3 and _is_joined(value)):
-        return False
-    if doubt == 6 and not (drawn_by_lot(value) or _DIGIT_AND_LETTER.match(value)):
+    if not value or not _is_random_enough(value, doubt):
         return False
     if doubt == 5:
         return len(value) in _OF_DIGESTS and _HEX.fullmatch(value) is not None
@@ -302,6 +305,18 @@ def is_secret(value: bytes, doubt: int, quoted: bool) -> bool:
     if _PATH.fullmatch(value) and not any(map(_mixed, value.split(b"/"))):
         return False
     return doubt != 1 or (len(value) >= 6 and _is_no_word(value))
+
+
+def _is_random_enough(value: bytes, doubt: int) -> bool:
+    """Returns whether a value can be a secret at this `doubt`, as `is_secret` explains it."""
+    if doubt >= 2 and _ARGUMENT.match(value):
+        return False
+    if doubt == 2:
+        return drawn_by_lot(value) or _LONG_WORD.fullmatch(value) is not None
+    if doubt == 3:
+        both = _BOTH_CASES.search(value) or _CAPITALS.fullmatch(value)
+        return both is not None and drawn_by_lot(value) and not _is_joined(value)
+    return doubt != 6 or drawn_by_lot(value) or _DIGIT_AND_LETTER.match(value) is not None
 
 
 def may_be_chosen(data: bytes, name_end: int, value: bytes) -> bool:
