@@ -267,7 +267,8 @@ class _Behind(_Rule):
             return True
         weaker = begins.doubt > named.doubt == 0  # the name would be enough if a sign separated it from the value
         if weaker or (doubt == 1 and _is_for_people(named.kind, value)):
-            in_prose = (named.verb and data[at - 1 : at] != b"=") or (begins.prose and not quoted)
+            sign = data[at - 1 : at] == b"=" or (quoted and _SIGNS.search(data, at - 1, begins.start) is not None)
+            in_prose = (named.verb and not sign) or (begins.prose and not quoted)
             if (is_chosen_in_prose if in_prose else is_chosen)(value):
                 return True
         if weaker and quoted and is_secret(value, 6, True):
@@ -358,6 +359,7 @@ _FROM_THERE = (
     "strong",
 )  # kinds of context that find the beginning of the secret themselves
 _BLANKS_AND_QUOTES = b" \t\"'`"
+_SIGNS = lazy_regex(rb"[\"'][ \t]?:|=")
 _NEXT_OF_LIST = lazy_regex(rb"(\\{0,15}[\"']),[ \t]?(\\{0,15}[\"'])")
 _NEXT_WORD = lazy_regex(rb"[ ,]([A-Za-z0-9][\w.~+=-]{7,200})(?=[\s\"'])")  # of an option that takes several values
 _BECOMES = lazy_regex(rb"(\\{0,15}[\"']) -> (\\{0,15}[\"'])")
