@@ -27,20 +27,20 @@ def verdict(engine: Engine, kind: str, text: str) -> Verdict:
 
 
 def answer(engine: Engine, kind: str, text: str) -> Answer:
-    told = verdict(engine, kind, text).answer
-    assert told is not None
-    return told
+    reply = verdict(engine, kind, text).answer
+    assert reply is not None
+    return reply
 
 
 def test_numbers_that_do_not_divide_are_worked_out(engine: Engine) -> None:
-    told = answer(engine, "ValueError", "hidden_size (1000) must be divisible by num_heads (12)")
-    assert told.form == "not-divisible"
-    assert told.says.startswith("hidden_size 1000 is not a multiple of num_heads 12: 1000 = 83 × 12 + 4.")
-    assert [step.do for step in told.steps] == [
+    reply = answer(engine, "ValueError", "hidden_size (1000) must be divisible by num_heads (12)")
+    assert reply.form == "not-divisible"
+    assert reply.says.startswith("hidden_size 1000 is not a multiple of num_heads 12: 1000 = 83 × 12 + 4.")
+    assert [step.do for step in reply.steps] == [
         "Set hidden_size to 996 or 1008.",
         "Or keep it and set num_heads to 10.",
     ]
-    assert "Raised in foolib/trainer.py:31 (build_trainer), called from ada/proj/train.py:184" in told.says
+    assert "Raised in foolib/trainer.py:31 (build_trainer), called from ada/proj/train.py:184" in reply.says
 
 
 @pytest.mark.parametrize(
@@ -56,27 +56,27 @@ def test_a_sentence_keeps_the_verb_of_the_message(engine: Engine, text: str, sai
     assert answer(engine, "RuntimeError", text).says.startswith(said)
 
 
-def test_the_library_line_below_which_compiled_code_failed_is_told(engine: Engine) -> None:
+def test_the_library_line_below_which_compiled_code_failed_is_reported(engine: Engine) -> None:
     log = (
         'Traceback (most recent call last):\n  File "/home/ada/proj/train.py", line 31, in main\n    engine.step()\n'
         '  File "/opt/venv/lib/python3.12/site-packages/foolib/flow.py", line 601, in _step\n'
         "    param.data.narrow(1, 0, n)\nRuntimeError: narrow() cannot be applied to a 0-dim tensor.\n"
     )
-    told = engine.triage(from_bytes(log.encode())).answer
-    assert told is not None
+    reply = engine.triage(from_bytes(log.encode())).answer
+    assert reply is not None
     assert (
         "Raised in foolib/flow.py:601 (_step): `param.data.narrow(1, 0, n)`, called from ada/proj/train.py:31"
-        in told.says
+        in reply.says
     )
-    assert told.steps[0].run == "pip show foolib"
+    assert reply.steps[0].run == "pip show foolib"
 
 
 @pytest.mark.parametrize(
     ("written", "step"), [("cosin", "Write `cosine` in place of `cosin`."), ("qqq", "Choose one of them where `qqq`")]
 )
 def test_a_mistyped_choice_is_corrected_only_if_one_is_near(engine: Engine, written: str, step: str) -> None:
-    told = answer(engine, "ValueError", f"Unknown schedule '{written}'. Choose from ['cosine', 'linear', 'constant']")
-    assert told.steps[0].do.startswith(step)
+    reply = answer(engine, "ValueError", f"Unknown schedule '{written}'. Choose from ['cosine', 'linear', 'constant']")
+    assert reply.steps[0].do.startswith(step)
 
 
 def test_a_message_without_an_entry_gets_sentence_steps_and_no_retry(engine: Engine) -> None:
@@ -89,13 +89,13 @@ def test_a_message_without_an_entry_gets_sentence_steps_and_no_retry(engine: Eng
 
 
 def test_a_case_that_knows_the_message_goes_before_any_form(engine: Engine) -> None:
-    told = answer(engine, "TypeError", "build_trainer() got an unexpected keyword argument 'rope'")
-    assert (told.case, told.form) == ("unexpected-keyword", None)
+    reply = answer(engine, "TypeError", "build_trainer() got an unexpected keyword argument 'rope'")
+    assert (reply.case, reply.form) == ("unexpected-keyword", None)
 
 
 def test_a_wording_that_no_form_knows_keeps_the_general_answer(engine: Engine) -> None:
-    told = answer(engine, "ValueError", "Zwölf Boxkämpfer jagen Viktor")
-    assert (told.case, told.form) == ("library-refusal", None)
+    reply = answer(engine, "ValueError", "Zwölf Boxkämpfer jagen Viktor")
+    assert (reply.case, reply.form) == ("library-refusal", None)
 
 
 def test_a_stored_answer_is_said_in_the_readers_language(engine: Engine) -> None:
@@ -107,8 +107,8 @@ def test_a_stored_answer_is_said_in_the_readers_language(engine: Engine) -> None
 
 
 def test_a_value_from_the_log_does_not_get_into_a_command(engine: Engine) -> None:
-    told = answer(engine, "RuntimeError", "fast sampler requires $(reboot) >= 0.3")
-    assert all("reboot" not in (step.run or "") for step in told.steps)
+    reply = answer(engine, "RuntimeError", "fast sampler requires $(reboot) >= 0.3")
+    assert all("reboot" not in (step.run or "") for step in reply.steps)
 
 
 FORM = """title: {{en: Ours, zh: 我们的}}
@@ -134,8 +134,8 @@ def test_a_folder_of_ones_own_adds_a_form_that_is_proved(tmp_path: Path) -> None
     folders = [BUILT_IN, ours(tmp_path, "The quota of ada is used up.")]
     knowledge = load(folders)
     assert checks.check(knowledge, folders, only=["_forms.ours"]).problems == []
-    told = answer(Engine(knowledge, cache_folder()), "RuntimeError", "quota of eve is used up")
-    assert (told.form, told.says.split(" Raised")[0]) == ("ours", "The quota of eve is used up.")
+    reply = answer(Engine(knowledge, cache_folder()), "RuntimeError", "quota of eve is used up")
+    assert (reply.form, reply.says.split(" Raised")[0]) == ("ours", "The quota of eve is used up.")
 
 
 @pytest.mark.slow
@@ -172,14 +172,14 @@ BARE = (
     ],
 )
 @pytest.mark.parametrize("end", ["AssertionError\n", ""])
-def test_a_librarys_bare_assertion_is_told_by_its_condition(
+def test_a_librarys_bare_assertion_is_reported_by_its_condition(
     engine: Engine, check: str, form: str, says: str, end: str
 ) -> None:
-    told = engine.triage(from_bytes((BARE.format(check=check) + end).encode())).answer
-    assert told is not None
-    assert told.form == form
-    assert told.says.startswith(says)
-    assert told.steps[0].run == "print(net, mesh, flush=True)"
+    reply = engine.triage(from_bytes((BARE.format(check=check) + end).encode())).answer
+    assert reply is not None
+    assert reply.form == form
+    assert reply.says.startswith(says)
+    assert reply.steps[0].run == "print(net, mesh, flush=True)"
 
 
 INSIDE = (
@@ -219,16 +219,16 @@ INSIDE = (
         ),
     ],
 )
-def test_a_check_inside_a_part_of_a_library_is_told_by_that_part(
+def test_a_check_inside_a_part_of_a_library_is_reported_by_that_part(
     engine: Engine, path: str, function: str, kind: str, text: str, entry: str, case: str
 ) -> None:
-    told = engine.triage(from_bytes(INSIDE.format(path=path, function=function, kind=kind, text=text).encode()))
-    assert told.root_cause is not None
-    assert told.answer is not None
-    assert (told.root_cause.entry, told.answer.case, told.answer.form) == (entry, case, None)
-    assert text in told.answer.says
-    assert function in told.answer.says
-    assert "train.py:184" in " ".join((told.answer.says, *(step.do for step in told.answer.steps)))
+    result = engine.triage(from_bytes(INSIDE.format(path=path, function=function, kind=kind, text=text).encode()))
+    assert result.root_cause is not None
+    assert result.answer is not None
+    assert (result.root_cause.entry, result.answer.case, result.answer.form) == (entry, case, None)
+    assert text in result.answer.says
+    assert function in result.answer.says
+    assert "train.py:184" in " ".join((result.answer.says, *(step.do for step in result.answer.steps)))
 
 
 @pytest.mark.parametrize(
@@ -238,27 +238,27 @@ def test_a_check_inside_a_part_of_a_library_is_told_by_that_part(
         "The rendezvous configuration option 'read_timeout' does not represent a valid integer value.",
     ],
 )
-def test_a_wrong_option_of_the_rendezvous_is_no_unreachable_store(engine: Engine, text: str) -> None:
+def test_a_wrong_option_of_the_rendezvous_is_not_a_unreachable_store(engine: Engine, text: str) -> None:
     log = INSIDE.format(path="distributed/elastic/rendezvous/api.py", function="__init__", kind="ValueError", text=text)
-    told = engine.triage(from_bytes(log.encode()))
-    assert told.root_cause is not None
-    assert told.root_cause.entry == "elastic.launch-args"
-    assert told.answer is not None
-    assert "store" not in told.answer.says
+    result = engine.triage(from_bytes(log.encode()))
+    assert result.root_cause is not None
+    assert result.root_cause.entry == "elastic.launch-args"
+    assert result.answer is not None
+    assert "store" not in result.answer.says
 
 
-def test_a_pronoun_is_no_name_of_a_setting(engine: Engine) -> None:
+def test_a_pronoun_is_not_a_name_of_a_setting(engine: Engine) -> None:
     text = "You chose a plan that nobody has. It must be one of layer, rms or none."
     assert "Set It" not in " ".join(step.do for step in answer(engine, "ValueError", text).steps)
 
 
 def test_a_traceback_that_the_log_breaks_off_says_so(engine: Engine) -> None:
     log = BARE.format(check="x").replace("    assert x\n", "    return run(\n").replace("megatron/core", "foolib")
-    told = engine.triage(from_bytes(log.encode())).answer
-    assert told is not None
-    assert told.says.startswith("The log ends inside this traceback, before the line that names the exception.")
-    assert "foolib/ring_plan.py:31 (wrap)" in told.says
-    assert [step.do for step in told.steps] == [
+    reply = engine.triage(from_bytes(log.encode())).answer
+    assert reply is not None
+    assert reply.says.startswith("The log ends inside this traceback, before the line that names the exception.")
+    assert "foolib/ring_plan.py:31 (wrap)" in reply.says
+    assert [step.do for step in reply.steps] == [
         "Read or submit the output below line 5: its next lines name the exception."
     ]
     chinese = localized(engine.triage(from_bytes(log.encode())), built_in_knowledge(), "zh").answer

@@ -32,8 +32,8 @@ def steps(start: int, end: int) -> list[str]:
     return [f"[{stamp(step)}] [INFO] [rank {rank}] step {step} | loss 2.1 | lr 3.0e-04" for step in range(start, end) for rank in range(8)]  # fmt: skip
 
 
-def unknown(told: Verdict) -> list[RunEvent]:
-    return [event for event in told.events if event.standing == "unknown"]
+def unknown(expected: Verdict) -> list[RunEvent]:
+    return [event for event in expected.events if event.standing == "unknown"]
 
 
 def stale(step: int, rank: int) -> str:
@@ -44,8 +44,8 @@ def test_a_form_in_the_middle_of_a_big_log_is_one_event_with_its_count_times_and
     lines = steps(0, 300)
     for step in range(300, 1000):
         lines += [*steps(step, step + 1), *(stale(step, rank) for rank in range(8) if step % 10 == 0)]
-    told = verdict([*lines, *steps(1000, 2000), *FAILED])
-    (event,) = unknown(told)
+    result = verdict([*lines, *steps(1000, 2000), *FAILED])
+    (event,) = unknown(result)
     assert (event.count, str(event.ranks), event.kind) == (70 * 8, "0-7", "program")
     assert (event.time, event.until) == ("2026-05-01T09:50:00.123", "2026-05-01T11:45:00.123")
     assert lines[event.line - 1] == stale(300, 0)
@@ -81,12 +81,12 @@ def test_it_is_known_by_its_level_or_by_its_words_wherever_it_stands(line: str, 
     ],
 )
 @pytest.mark.parametrize("around", [3, 1500])
-def test_what_a_sign_knows_or_is_harmless_is_not_told(line: str, around: int) -> None:
-    told = unknown(verdict([*steps(0, around), line, *steps(around, 2 * around), *FAILED]))
-    assert [event for event in told if event.line == 8 * around + 1] == []
+def test_what_a_sign_knows_or_is_harmless_is_not_reported(line: str, around: int) -> None:
+    result = unknown(verdict([*steps(0, around), line, *steps(around, 2 * around), *FAILED]))
+    assert [event for event in result if event.line == 8 * around + 1] == []
 
 
-def test_of_many_forms_those_nearest_to_the_failure_are_told() -> None:
+def test_of_many_forms_those_nearest_to_the_failure_are_reported() -> None:
     names = [chr(97 + number // 26) + chr(97 + number % 26) for number in range(60)]
     lines = steps(0, 500)
     for number, name in enumerate(names):
@@ -94,15 +94,15 @@ def test_of_many_forms_those_nearest_to_the_failure_are_told() -> None:
             *steps(500 + number, 501 + number),
             f"[{stamp(500 + number)}] [ERROR] [rank 1] the {name}x part is loose",
         ]
-    told = unknown(verdict([*lines, *steps(560, 1500), *FAILED]))
-    assert len(told) == run_events._MAX_UNKNOWN
-    assert [event.text.split()[-4] for event in told] == [f"{name}x" for name in names[-len(told) :]]
+    result = unknown(verdict([*lines, *steps(560, 1500), *FAILED]))
+    assert len(result) == run_events._MAX_UNKNOWN
+    assert [event.text.split()[-4] for event in result] == [f"{name}x" for name in names[-len(result) :]]
 
 
 def test_a_run_that_ended_well_has_none() -> None:
-    told = verdict([*steps(0, 50), stale(50, 1), *steps(50, 100), "Training completed successfully."])
-    assert told.outcome == "healthy"
-    assert unknown(told) == []
+    result = verdict([*steps(0, 50), stale(50, 1), *steps(50, 100), "Training completed successfully."])
+    assert result.outcome == "healthy"
+    assert unknown(result) == []
 
 
 def test_a_line_without_a_time_has_that_of_the_line_above() -> None:
@@ -116,7 +116,7 @@ def test_lines_between_the_tail_and_the_last_window_are_counted_once() -> None:
     assert event.count == 90
 
 
-def test_of_more_lines_than_are_counted_the_last_is_still_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_more_lines_than_are_counted_the_last_is_still_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hit_selection, "MAX_ERRORS", 50)
     many = [stale(step, 2) for step in range(100, 2000)]
     (event,) = unknown(verdict([*steps(0, 1500), *many, *steps(2000, 4000), *FAILED]))

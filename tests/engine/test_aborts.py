@@ -37,7 +37,7 @@ def ended(rank: int, message: str) -> str:
 
 
 @pytest.mark.parametrize("order", ["what first", "dump first"])
-def test_an_abort_follows_from_the_exception_that_nobody_caught(engine: Engine, order: str) -> None:
+def test_an_abort_follows_from_the_exception_that_no_one_caught(engine: Engine, order: str) -> None:
     said = [thrown(CLOSED), FATAL] if order == "what first" else [FATAL, thrown(CLOSED)]
     verdict = triage(engine, BANNER, steps(range(2)), *said, agent(-6))
     assert verdict.root_cause is not None
@@ -82,11 +82,11 @@ def test_a_watchdog_that_says_no_more_is_a_timeout(engine: Engine) -> None:
 
 @pytest.mark.parametrize("error", ["Socket Timeout", "Connection reset by peer"])
 def test_who_set_up_a_communicator_names_itself(engine: Engine, error: str) -> None:
-    told = (
+    line = (
         "torch.distributed.DistBackendError: [4] is setting up NCCL communicator and retrieving ncclUniqueId from [0] "
         f"via c10d key-value store by key '0', but store->get('0') got error: {error}"
     )
-    root = triage(engine, BANNER, told).root_cause
+    root = triage(engine, BANNER, line).root_cause
     assert root is not None
     assert root.rank == 4
 
@@ -107,9 +107,11 @@ def test_what_a_sign_calls_weak_is_so_whatever_it_is_near_to(engine: Engine) -> 
         ("Loading checkpoint shards", "process.oom-killed"),
     ],
 )
-def test_what_the_shell_says_of_a_program_that_killed_itself_is_no_cause(engine: Engine, said: str, entry: str) -> None:
+def test_what_the_shell_says_of_a_program_that_killed_itself_is_not_a_cause(
+    engine: Engine, said: str, entry: str
+) -> None:
     failed = traceback("AttributeError: no attribute 'foo'", [("/job/serve.py", 3, "run", "x.foo")])
-    told = [f"[2026-03-09 00:57:15 TP4] Scheduler hit an exception: {failed[0]}", *failed[1:], "", said, "Killed"]
-    root = triage(engine, BANNER, steps(range(1)), told).root_cause
+    lines = [f"[2026-03-09 00:57:15 TP4] Scheduler hit an exception: {failed[0]}", *failed[1:], "", said, "Killed"]
+    root = triage(engine, BANNER, steps(range(1)), lines).root_cause
     assert root is not None
     assert root.entry == entry

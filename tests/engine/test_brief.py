@@ -23,7 +23,7 @@ RAISED = "KeyError: 'labels'"
 
 
 def failing(ranks: int = 4, progress: int = 20) -> bytes:
-    """-> rank 2 fails, the others wait for it."""
+    """Returns a log in which rank 2 fails and the others wait for it."""
     waiting = [
         line for rank in range(ranks) if rank != 2 for line in traceback(PEER_CLOSED, WAITING, f"[rank{rank}]: ")
     ]
@@ -57,7 +57,7 @@ def test_it_holds_the_verdict_the_evidence_with_its_surroundings_and_what_became
     assert "`labels`" in section(made, "Facts") or "'labels'" in section(made, "Facts")
 
 
-def test_who_was_behind_when_it_ended_stands_apart(engine: Engine) -> None:
+def test_who_was_behind_when_it_ended_is_apart(engine: Engine) -> None:
     behind = steps([0, 1, 3], first=20, count=3)
     log = text(steps(range(4)), behind, traceback(RAISED, FRAMES, "[rank0]: "))
     last = section(of(engine, from_bytes(log)), "What ranks did last")
@@ -66,7 +66,7 @@ def test_who_was_behind_when_it_ended_stands_apart(engine: Engine) -> None:
     assert "rank 2 · line 79: `[rank 2] step 19" in last
 
 
-def test_a_secret_does_not_stand_in_it(engine: Engine) -> None:
+def test_a_secret_does_not_are_in_it(engine: Engine) -> None:
     made = of(engine, from_bytes(failing()))
     assert SECRET not in made.text + "".join(made.lines.values())
     assert "[redacted:" in made.text
@@ -125,7 +125,7 @@ def test_of_many_files_the_lines_of_those_that_matter_are_read(engine: Engine) -
     assert len(asked) <= 8
 
 
-def test_text_of_the_log_is_no_markup(engine: Engine) -> None:
+def test_text_of_the_log_is_not_a_markup(engine: Engine) -> None:
     log = text("```", "</code>", traceback("RuntimeError: ![x](http://evil.example/?q) <script>```\x1b[2Jalert\u202e"))
     made = of(engine, from_bytes(log)).text
     assert "\x1b" not in made

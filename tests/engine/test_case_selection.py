@@ -100,7 +100,7 @@ def test_what_the_log_does_not_show_is_said(flux: Callable[..., Answer]) -> None
     assert flux("flux.Lost: tube 7", lang="zh").unknown == "从何时开始，日志没有说明。"
 
 
-def test_a_branch_speaks_of_what_signs_without_a_case_find(flux: Callable[..., Answer]) -> None:
+def test_a_branch_mentions_what_signs_without_a_case_find(flux: Callable[..., Answer]) -> None:
     assert flux("flux.Lost: pipe 4", "[rank3]: ").says.startswith("Pipe 4 of rank 3 leaks.")
 
 
@@ -197,7 +197,7 @@ def test_facts_are_those_of_the_exception_that_shows_the_sign(tmp_path: Path) ->
     assert answer.says == "Tube 7 leaks. Raised at /job/train.py:30: `tube.drain()`."
 
 
-def test_a_line_that_the_sentence_names_is_not_told_twice(tmp_path: Path) -> None:
+def test_a_line_that_the_sentence_names_is_not_reported_twice(tmp_path: Path) -> None:
     (tmp_path / "flux").mkdir()
     own = ENTRY.replace("'Tube {lost} of many ({tubes}) leaks.'", "'Tube {lost} leaks at /job/train.py:3{tubes}.'")
     (tmp_path / "flux" / "lost.yaml").write_text(own, encoding="utf-8")
@@ -212,7 +212,7 @@ def test_a_line_that_the_sentence_names_is_not_told_twice(tmp_path: Path) -> Non
     assert says("flux.Lost: tube 7 of 104").endswith("Raised at /job/train.py:310: `go()`.")
 
 
-def test_the_librarys_line_is_told_where_the_interpreter_stopped_there(tmp_path: Path) -> None:
+def test_the_librarys_line_is_reported_where_the_interpreter_stopped_there(tmp_path: Path) -> None:
     (tmp_path / "flux").mkdir()
     own = ENTRY.replace("flux\\.Lost", "KeyError").replace("flux.Lost", "KeyError")
     (tmp_path / "flux" / "lost.yaml").write_text(own, encoding="utf-8")
@@ -258,7 +258,7 @@ def test_a_first_step_is_not_joined_to_one_that_is_not_shown(engine: Engine) -> 
     assert not chinese.steps[0].do.startswith("或")
 
 
-def test_what_failed_in_a_librarys_line_is_told_with_that_line_and_the_users_call(engine: Engine) -> None:
+def test_what_failed_in_a_librarys_line_is_reported_with_that_line_and_the_users_call(engine: Engine) -> None:
     frames = [
         ("/job/train.py", 30, "main", "plan = weave.plan(net, rows)"),
         ("/opt/venv/lib/python3.11/site-packages/weave/plan.py", 9, "build", 'kind = self.kinds["mesh"]'),
@@ -269,7 +269,7 @@ def test_what_failed_in_a_librarys_line_is_told_with_that_line_and_the_users_cal
     assert answer.says.endswith("Called from /job/train.py:30: `plan = weave.plan(net, rows)`.")
 
 
-def test_an_exception_printed_before_its_traceback_is_told_with_the_frames_of_that(engine: Engine) -> None:
+def test_an_exception_printed_before_its_traceback_is_reported_with_the_frames_of_that(engine: Engine) -> None:
     said = (
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.12 GiB. GPU 5 has a total capacity of 23.70 GiB"
         " of which 292.56 MiB is free. Of the allocated memory 22.00 GiB is allocated by PyTorch"

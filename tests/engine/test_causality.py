@@ -59,7 +59,7 @@ def test_an_attempt_that_only_echoes_gives_way_to_the_next(engine: Engine) -> No
     assert (verdict.root_cause.entry, verdict.root_cause.attempt) == ("cuda.oom", 1)
 
 
-def test_the_killed_rank_is_told_from_those_the_agent_stopped(engine: Engine) -> None:
+def test_the_killed_rank_is_reported_from_those_the_agent_stopped(engine: Engine) -> None:
     verdict = triage(engine, BANNER, steps(range(4)), agent(-11, 2, 72), report((0, -15), [(1, -15), (2, -11), (3, -15)]))  # fmt: skip
     root = verdict.root_cause
     assert root is not None
@@ -79,7 +79,7 @@ def test_the_line_above_a_spawned_process_traceback_gives_way_to_it(engine: Engi
     assert (root.entry, root.rank) == ("elastic.child-failed", 1)
 
 
-def test_the_line_above_a_spawned_process_traceback_is_no_other_cause(engine: Engine) -> None:
+def test_the_line_above_a_spawned_process_traceback_is_not_an_other_cause(engine: Engine) -> None:
     frames = [
         "Traceback (most recent call last):",
         '  File "/opt/env/lib/python3.11/site-packages/torch/multiprocessing/spawn.py", line 90, in _wrap',
@@ -102,15 +102,15 @@ def test_the_rank_of_whom_no_watchdog_speaks_is_the_suspect(engine: Engine) -> N
     assert any("waited for rank 2" in reason for reason in root.reasons)
 
 
-@pytest.mark.parametrize(("spoke", "told"), [((1, 2, 3, 5, 6, 7), True), ((0, 3, 5, 7), False)])
-def test_few_gaps_tell_whom_a_paste_that_names_no_size_waited_for(
-    engine: Engine, spoke: tuple[int, ...], told: bool
+@pytest.mark.parametrize(("spoke", "expected"), [((1, 2, 3, 5, 6, 7), True), ((0, 3, 5, 7), False)])
+def test_few_gaps_show_whom_a_paste_that_names_no_size_waited_for(
+    engine: Engine, spoke: tuple[int, ...], expected: bool
 ) -> None:
     root = triage(engine, [watchdog(rank) for rank in spoke]).root_cause
     assert root is not None
     assert root.rank is None
-    assert any("waited for ranks 0,4" in reason for reason in root.reasons) == told
-    assert told or not any("waited for" in reason for reason in root.reasons)
+    assert any("waited for ranks 0,4" in reason for reason in root.reasons) == expected
+    assert expected or not any("waited for" in reason for reason in root.reasons)
 
 
 def test_the_rank_that_stopped_at_a_lower_number_is_the_suspect(engine: Engine) -> None:
@@ -126,8 +126,8 @@ def test_a_mismatch_is_named_with_both_sides_and_their_ranks(engine: Engine) -> 
     root = triage(engine, BANNER, steps(range(3)), ranks).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("collective.mismatch", 2)
-    told = "ALLREDUCE 1024 (rank 0-1), BROADCAST 8 (rank 2)"
-    assert any(told in reason for reason in root.reasons)
+    result = "ALLREDUCE 1024 (rank 0-1), BROADCAST 8 (rank 2)"
+    assert any(result in reason for reason in root.reasons)
     assert {"Rank 0", "Rank 2"} <= {
         f"Rank {rank}" for rank in (0, 2) for line in root.evidence if f"[Rank {rank}]" in line.text
     }
@@ -198,7 +198,7 @@ def test_a_traceback_wrapped_at_80_columns_keeps_exception_and_frames(engine: En
     assert [frame.function for frame in root.exception.frames] == ["main", "fetch"]
 
 
-def test_an_operation_cut_off_at_the_end_of_its_line_is_no_other_operation(engine: Engine) -> None:
+def test_an_operation_cut_off_at_the_end_of_its_line_is_not_an_other_operation(engine: Engine) -> None:
     cut = watchdog(1).partition("EDUCE")[0]
     assert cut.endswith("OpType=ALLR")
     root = triage(engine, BANNER, steps(range(2)), [watchdog(0), cut]).root_cause
@@ -222,14 +222,14 @@ def test_each_hosts_file_counts_its_own_attempts(engine: Engine, tmp_path: Path,
     assert verdict.run.attempts == restarts + 1
 
 
-@pytest.mark.parametrize("told", ["[pod/train-{}/main] ", "gpu-{}: "])
-def test_each_host_of_a_merged_log_counts_its_own_attempts(engine: Engine, told: str) -> None:
+@pytest.mark.parametrize("expected", ["[pod/train-{}/main] ", "gpu-{}: "])
+def test_each_host_of_a_merged_log_counts_its_own_attempts(engine: Engine, expected: str) -> None:
     waited = traceback(
         "torch.distributed.DistBackendError: NCCL communicator was aborted on rank 0.", prefix="[rank0]: "
     )
     lines: list[str] = []
     for host, said in ((1, waited), (2, traceback("KeyError: 'image'", prefix="[rank9]: "))):
-        lines += [told.format(host) + line for line in [*steps([host], count=5), *said, agent(1, 1, 60 + host)]]
+        lines += [expected.format(host) + line for line in [*steps([host], count=5), *said, agent(1, 1, 60 + host)]]
     verdict = triage(engine, lines)
     root = verdict.root_cause
     assert root is not None
@@ -244,7 +244,7 @@ def test_each_host_of_a_merged_log_counts_its_own_attempts(engine: Engine, told:
         "./train.sh: 12: accelerate: not found",
     ],
 )
-def test_what_a_shell_says_of_a_later_line_of_its_script_is_no_cause(engine: Engine, shell: str) -> None:
+def test_what_a_shell_says_of_a_later_line_of_its_script_is_not_a_cause(engine: Engine, shell: str) -> None:
     raised = traceback("KeyError: 'masks'")
     root = triage(engine, steps(range(1)), raised, shell).root_cause
     assert root is not None
@@ -274,7 +274,7 @@ def test_a_lost_option_may_be_why_the_program_failed_before_its_first_step(engin
         "Error in sys.excepthook:",
     ],
 )
-def test_what_fails_while_a_program_ends_is_no_cause_of_it(engine: Engine, heading: str) -> None:
+def test_what_fails_while_a_program_ends_is_not_a_cause_of_it(engine: Engine, heading: str) -> None:
     frames = [("/env/lib/python3.11/site-packages/wandb/sdk/lib/mailbox.py", 120, "_wait", "raise MailboxError(text)")]
     late = [heading, *traceback("wandb.errors.MailboxError: transport failed", frames)]
     verdict = triage(engine, steps(range(1)), traceback("grid.GridError: tile 3 overlaps tile 4"), late)

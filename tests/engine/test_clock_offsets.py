@@ -23,7 +23,7 @@ EVERY = 10.0  # seconds
 
 
 def clock(seconds: float) -> str:
-    """-> what a logger writes that many seconds after the beginning."""
+    """Returns what a logger writes that many seconds after the beginning."""
     return (BEGIN + timedelta(seconds=seconds)).isoformat(" ", "milliseconds").replace(".", ",")
 
 
@@ -34,7 +34,7 @@ def trained(
     first: int = 0,
     late: Callable[[int], float] = lambda step: 0.0,
 ) -> list[str]:
-    """-> what ranks of one host log, whose clock is ahead by `skew` seconds. `late`: how long after the step."""
+    """Returns what ranks of one host log, whose clock is ahead by `skew` seconds. `late`: how long after the step."""
     return [
         f"{clock(EVERY * step + skew + late(step) + 0.01 * rank)} INFO [rank {rank}] step {step} loss {3 / (step + 1):.4f}"
         for step in range(first, first + steps)
@@ -43,7 +43,7 @@ def trained(
 
 
 def raised(error: str, rank: int, at: float) -> list[str]:
-    """-> how a rank fails, when its host's clock shows `at`."""
+    """Returns how a rank fails, when its host's clock shows `at`."""
     return [f"{clock(at)} ERROR [rank {rank}] training failed", *traceback(error, prefix=f"[rank{rank}]: ")]
 
 
@@ -54,7 +54,7 @@ def triage(engine: Engine, folder: Path, hosts: dict[str, list[str]]) -> Verdict
 
 
 def offsets(verdict: Verdict) -> dict[str, tuple[float, str, int]]:
-    """-> seconds, reference and count, by host."""
+    """Returns seconds, reference and count, by host."""
     known = verdict.run.clock_offsets
     return {offset.host: (round(offset.seconds), offset.reference, offset.events) for offset in known}
 
@@ -149,7 +149,7 @@ def test_whole_seconds_and_one_late_line_leave_the_offset(engine: Engine, tmp_pa
         ("epochs and steps that differ", [line.replace("step", "epoch 3 step") for line in trained([1], 41.0)]),
     ],
 )
-def test_nothing_is_said_where_steps_do_not_tell(engine: Engine, tmp_path: Path, case: str, other: list[str]) -> None:
+def test_nothing_is_said_where_steps_do_not_show(engine: Engine, tmp_path: Path, case: str, other: list[str]) -> None:
     verdict = triage(engine, tmp_path, {"gpu-1": trained([0]), "gpu-2": other})
     assert verdict.run.step is not None
     assert verdict.run.clock_offsets == (), case
@@ -175,7 +175,7 @@ def test_the_first_steps_of_a_long_run_are_enough(engine: Engine, tmp_path: Path
     assert 5 <= count <= 64
 
 
-def test_the_brief_tells_of_it(engine: Engine, tmp_path: Path) -> None:
+def test_the_brief_shows_of_it(engine: Engine, tmp_path: Path) -> None:
     hosts = {"gpu-1": trained([0]), "gpu-2": [*trained([1], 41.0), *raised("KeyError: 'image'", 1, 200.0)]}
     verdict = triage(engine, tmp_path, hosts)
     seen = reread(open_path(tmp_path), lines_needed(verdict))
@@ -187,8 +187,8 @@ def test_it_is_stored_and_older_verdicts_are_read(engine: Engine, tmp_path: Path
     verdict = triage(engine, tmp_path, {"gpu-1": trained([0]), "gpu-2": trained([1], 41.0)})
     assert verdict.run.clock_offsets == (ClockOffset("gpu-2", 41.0, "gpu-1", STEPS, 0.0),)
     stored = json.loads(json.dumps(to_stored(verdict)))
-    told = {"host": "gpu-2", "seconds": 41.0, "reference": "gpu-1", "events": STEPS, "spread": 0.0}
-    assert stored["run"]["clock_offsets"] == [told]
+    values = {"host": "gpu-2", "seconds": 41.0, "reference": "gpu-1", "events": STEPS, "spread": 0.0}
+    assert stored["run"]["clock_offsets"] == [values]
     assert from_stored(stored) == verdict
     del stored["run"]["clock_offsets"]
     assert from_stored(stored).run.clock_offsets == ()

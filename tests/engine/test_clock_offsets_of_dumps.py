@@ -29,7 +29,7 @@ def dump(
     backend: str = "nccl",
     pending: int = 1,
 ) -> str:
-    """-> the dump of one of four ranks, whose host's clock is ahead by `skew` seconds. `late`: how many seconds after
+    """Returns the dump of one of four ranks, whose host's clock is ahead by `skew` seconds. `late`: how many seconds after
     its peers the rank makes a call, which ends 0.1 s after the last rank has made it. NCCL's ends are recorded."""
     entries = []
     for call in range(ended + pending):
@@ -59,13 +59,13 @@ def triaged(engine: Engine, folder: Path, dumps: dict[int, str], logs: dict[str,
 
 
 def skewed(seconds: float, **given: object) -> dict[int, str]:
-    """-> the dumps of four ranks, of which those of gpu-2 have a clock that is ahead."""
+    """Returns the dumps of four ranks, of which those of gpu-2 have a clock that is ahead."""
     return {rank: dump(rank, seconds if rank > 1 else 0.0, **given) for rank in range(4)}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("backend", ["nccl", "gloo"])
 @pytest.mark.parametrize("seconds", [41.0, -41.0])
-def test_two_hosts_whose_clocks_differ_are_told_by_their_dumps(
+def test_two_hosts_whose_clocks_differ_are_reported_by_their_dumps(
     engine: Engine, tmp_path: Path, backend: str, seconds: float
 ) -> None:
     (offset,) = triaged(engine, tmp_path, skewed(seconds, backend=backend)).run.clock_offsets
@@ -88,7 +88,7 @@ def test_the_first_failure_is_chosen_by_the_times_that_dumps_correct(engine: Eng
 
 
 @pytest.mark.parametrize("seconds", [3.0, -3.0])
-def test_a_small_offset_is_told_by_the_ends_of_calls_alone(engine: Engine, tmp_path: Path, seconds: float) -> None:
+def test_a_small_offset_is_reported_by_the_ends_of_calls_alone(engine: Engine, tmp_path: Path, seconds: float) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     assert len(triaged(engine, tmp_path / "a", skewed(seconds)).run.clock_offsets) == 1
@@ -108,7 +108,7 @@ def test_a_small_offset_is_told_by_the_ends_of_calls_alone(engine: Engine, tmp_p
         ("no two calls agree", skewed(0.0, backend="gloo", late=lambda call: call % 7 * 15.0) | {rank: dump(rank, 0.0, backend="gloo") for rank in (0, 1)}),
     ],
 )  # fmt: skip
-def test_nothing_is_told_where_dumps_do_not_tell(
+def test_nothing_is_reported_where_dumps_do_not_show(
     engine: Engine, tmp_path: Path, case: str, dumps: dict[int, str]
 ) -> None:
     assert triaged(engine, tmp_path, dumps).run.clock_offsets == (), case

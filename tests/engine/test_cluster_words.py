@@ -66,19 +66,21 @@ WELL = [
 ]
 
 
-@pytest.mark.parametrize(("entry", "told"), [(entry, told) for entry, each in TOLD.items() for told in each])
-def test_the_message_is_known(engine: Engine, entry: str, told: str) -> None:
-    root = triage(engine, *told.split("\n")).root_cause
+@pytest.mark.parametrize(
+    ("entry", "expected"), [(entry, expected) for entry, each in TOLD.items() for expected in each]
+)
+def test_the_message_is_known(engine: Engine, entry: str, expected: str) -> None:
+    root = triage(engine, *expected.split("\n")).root_cause
     assert root is not None
     assert root.entry == entry
 
 
-@pytest.mark.parametrize("told", WELL)
-def test_what_is_near_to_it_and_well_is_no_failure(engine: Engine, told: str) -> None:
-    assert triage(engine, *told.split("\n")).outcome in NO_FAILURE
+@pytest.mark.parametrize("expected", WELL)
+def test_what_is_near_to_it_and_well_is_not_a_failure(engine: Engine, expected: str) -> None:
+    assert triage(engine, *expected.split("\n")).outcome in NO_FAILURE
 
 
-def test_the_state_of_other_nodes_is_no_cause_of_this_run(engine: Engine) -> None:
+def test_the_state_of_other_nodes_is_not_a_cause_of_this_run(engine: Engine) -> None:
     asked = ["+ sinfo", NODES, "h100         up 2-00:00:00      3  down* gpu-[20-22]", "+ srun python train.py"]
     assert triage(engine, *asked, *steps(range(5)), "training finished").outcome == "healthy"
     raised = ["Traceback (most recent call last):", '  File "train.py", line 3, in <module>', "Moon: it is full"]

@@ -56,15 +56,15 @@ anything = st.one_of(
 
 @cache
 def templates() -> list[str]:
-    """-> every command of the knowledge base that has a place to fill."""
+    """Returns every command of the knowledge base that has a place to fill."""
     entries = built_in_knowledge().entries.values()
     every = [text for entry in entries for text in (*entry.checks, *(c for fix in entry.fixes for c in fix.commands))]
     return [text for text in every if general(text) != text]
 
 
-def test_what_the_log_tells_is_filled_in() -> None:
-    told = commands(["ssh {host} nvidia-smi -i {pci} -q"], {"host": "n7", "pci": "0000:3b:00"})
-    assert told == ("ssh n7 nvidia-smi -i 0000:3b:00 -q",)
+def test_what_the_log_shows_is_filled_in() -> None:
+    result = commands(["ssh {host} nvidia-smi -i {pci} -q"], {"host": "n7", "pci": "0000:3b:00"})
+    assert result == ("ssh n7 nvidia-smi -i 0000:3b:00 -q",)
 
 
 def test_variables_of_a_line_are_printed_together() -> None:
@@ -74,7 +74,7 @@ def test_variables_of_a_line_are_printed_together() -> None:
     assert run_line("kill {pid}", {"pid": "1, 2"}) is None
 
 
-def test_what_it_does_not_tell_is_left_to_the_reader() -> None:
+def test_what_it_does_not_show_is_left_to_the_reader() -> None:
     assert general("nvidia-smi --gpu-reset -i {pci}") == "nvidia-smi --gpu-reset -i PCI"
     assert commands(["nc -vz {master} {port}"], {"port": "29500"}) == ("nc -vz MASTER 29500",)
 
@@ -87,12 +87,12 @@ def test_braces_of_a_program_stay() -> None:
 
 @pytest.mark.parametrize("value", HOSTILE)
 def test_a_value_that_a_shell_reads_otherwise_withholds_the_command(value: str) -> None:
-    told = commands(["kubectl cordon {host}", "nvidia-smi", "squeue -j {job}"], {"host": value, "job": value})
-    assert told == ("nvidia-smi",)
+    result = commands(["kubectl cordon {host}", "nvidia-smi", "squeue -j {job}"], {"host": value, "job": value})
+    assert result == ("nvidia-smi",)
     assert filled("Drain {host}", {"host": value}) == "Drain HOST"
 
 
-def test_a_host_that_leads_to_another_person_s_account_is_no_host() -> None:
+def test_a_host_that_leads_to_another_person_s_account_is_not_a_host() -> None:
     assert commands(["ssh {host} uptime", "kubectl cordon {node}"], {"host": "me@there", "node": "a/b"}) == ()
 
 
@@ -176,18 +176,18 @@ def test_a_host_is_a_name_wherever_it_comes_from(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["$(id)", "gpu-1\nreboot", "-oProxyCommand=reboot", "h" * 100_000, "=cmd"])
-def test_what_is_no_host_is_null_and_never_shortened(host: str) -> None:
+def test_what_is_not_a_host_is_null_and_never_shortened(host: str) -> None:
     line = json.dumps({"hostname": host, "time": "2026-05-01T09:05:11Z", "log": ECC}) + "\n"
     verdict = built_in_engine().triage(from_bytes(line.encode()))
     assert verdict.root_cause is not None
     assert (verdict.root_cause.host, verdict.action.exclude_hosts, verdict.run.hosts) == (None, (), ())
-    told = json.dumps([fix.commands for fix in verdict.root_cause.fixes])
-    assert "kubectl cordon HOST" in told
-    assert host not in told
+    dumped = json.dumps([fix.commands for fix in verdict.root_cause.fixes])
+    assert "kubectl cordon HOST" in dumped
+    assert host not in dumped
 
 
 @pytest.mark.parametrize("host", ["gpu-013", "10.0.0.7", "fe80::1", "ip-10-0-0-1.ec2.internal", "node_7", "a" * 253])
-def test_what_is_a_host_is_told(host: str) -> None:
+def test_what_is_a_host_is_reported(host: str) -> None:
     line = json.dumps({"hostname": host, "time": "2026-05-01T09:05:11Z", "log": ECC}) + "\n"
     verdict = built_in_engine().triage(from_bytes(line.encode()))
     assert (verdict.root_cause and verdict.root_cause.host, verdict.action.exclude_hosts) == (host, (host,))
@@ -195,7 +195,7 @@ def test_what_is_a_host_is_told(host: str) -> None:
 
 
 def _told(host: str) -> list[Verdict]:
-    """-> verdicts of logs that name this host in the ways in which logs do."""
+    """Returns verdicts of logs that name this host in the ways in which logs do."""
     record = {"time": "2026-05-01T09:05:11Z", "log": ECC}
     report = (
         "============================================================\ntrain.py FAILED\n"
@@ -226,7 +226,7 @@ def _told(host: str) -> list[Verdict]:
 
 
 def _tokens(command: str) -> list[str]:
-    """-> the words and operators of a command, without the quotes, as a shell splits it."""
+    """Returns the words and operators of a command, without the quotes, as a shell splits it."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     return list(lexer)
@@ -260,11 +260,11 @@ START = "srun -l --nodelist='{nodes}' --ntasks-per-node=1 bash -c {command}"
 
 
 @given(st.one_of(anything, st.just("gpu[01-04,07]")))
-def test_a_command_for_every_host_is_one_word_behind_what_starts_it(nodes: str) -> None:
+def test_a_command_for_every_host_is_one_word_after_what_starts_it(nodes: str) -> None:
     run = """python -c "import torch; print('x')"; ls $(pwd)"""
-    told = on_hosts(run, START, {"nodes": nodes})
-    if told != run:
-        assert shlex.split(told) == ["srun", "-l", f"--nodelist={nodes}", "--ntasks-per-node=1", "bash", "-c", run]
+    result = on_hosts(run, START, {"nodes": nodes})
+    if result != run:
+        assert shlex.split(result) == ["srun", "-l", f"--nodelist={nodes}", "--ntasks-per-node=1", "bash", "-c", run]
 
 
 @pytest.mark.parametrize(

@@ -94,14 +94,14 @@ def test_another_failure_that_may_be_the_cause_makes_it_likely(
     assert (root.entry, root.confidence) == ("usage.shape-mismatch", sure)
 
 
-def test_what_a_person_tells_in_a_sentence_is_not_certain(engine: Engine) -> None:
-    told = 'I get the error "CUDA error: device-side assert triggered" in my training, any ideas?'
-    root = triage(engine, told).root_cause
+def test_what_a_person_shows_in_a_sentence_is_not_certain(engine: Engine) -> None:
+    line = 'I get the error "CUDA error: device-side assert triggered" in my training, any ideas?'
+    root = triage(engine, line).root_cause
     assert root is not None
     assert (root.entry, root.confidence) == ("cuda.device-side-assert", "likely")
 
 
-def test_a_fallback_is_possible_where_no_frame_tells_whose_code_it_is(engine: Engine) -> None:
+def test_a_fallback_is_possible_where_no_frame_shows_whose_code_it_is(engine: Engine) -> None:
     root = triage(engine, NO_SHAPE).root_cause
     assert root is not None
     assert (root.entry, root.confidence) == ("usage.python-error", "possible")

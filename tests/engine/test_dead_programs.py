@@ -59,7 +59,7 @@ def test_the_same_end_of_a_run_that_trains_is_one(engine: Engine, end: str, entr
 @pytest.mark.parametrize(
     "bar", ["Epoch 3:  18%|█▊        | 11/60 [00:02<00:08,  5.02it/s, loss=0.7]", "ep 3: 18%|| 11/60 [00:02<00:09]"]
 )
-def test_the_shells_words_behind_a_bar_are_read(engine: Engine, bar: str, end: str, entry: str) -> None:
+def test_the_shells_words_after_a_bar_are_read(engine: Engine, bar: str, end: str, entry: str) -> None:
     root = triage(engine, bar + end).root_cause
     assert root is not None
     assert root.entry == entry

@@ -82,18 +82,18 @@ def test_a_run_that_ends_in_such_words_is_not_healthy(engine: Engine, last: str)
         "called before program exit, which can leak resources.",
     ],
 )
-def test_a_run_whose_last_line_is_of_its_work_goes_on(engine: Engine, last: str) -> None:
+def test_a_run_whose_last_line_is_of_its_work_continues(engine: Engine, last: str) -> None:
     assert triage(engine, STEPS, last).outcome == "healthy"
 
 
-def test_a_server_whose_last_line_is_nobodys_is_not_seen_to_go_on(engine: Engine) -> None:
+def test_a_server_whose_last_line_is_nobodys_is_not_seen_to_continue(engine: Engine) -> None:
     up = ["INFO:     Uvicorn running on http://0.0.0.0:8000 (Press CTRL+C to quit)"]
     served = [f'INFO:     10.0.0.3:410{port} - "POST /v1/completions HTTP/1.1" 200 OK' for port in range(10, 30)]
     assert triage(engine, up, served).outcome == "healthy"
     assert triage(engine, up, served, "the quartz in rack 4 has cracked").outcome == "inconclusive"
 
 
-def test_a_last_line_in_a_form_that_was_printed_before_is_no_last_word(engine: Engine) -> None:
+def test_a_last_line_in_a_form_that_was_printed_before_is_not_a_last_word(engine: Engine) -> None:
     rows = [[f"step {step} loss {3 / step:.3f}", f"lap {step}: the cat sat"] for step in range(10, 200, 10)]
     assert triage(engine, *rows).outcome == "healthy"
     assert triage(engine, *rows, [f"the dog sat for {minute} minutes" for minute in range(9)]).outcome != "healthy"
@@ -153,7 +153,7 @@ def test_a_log_of_another_program_is_called_so(engine: Engine) -> None:
         "$ ls\ntrain.py  data\n$ nvidia-smi",
     ],
 )
-def test_what_is_no_run_is_inconclusive(engine: Engine, text_of_no_run: str) -> None:
+def test_what_is_not_a_run_is_inconclusive(engine: Engine, text_of_no_run: str) -> None:
     verdict = triage(engine, *text_of_no_run.split("\n"))
     assert verdict.outcome == "inconclusive"
     assert verdict.answer is not None
@@ -180,13 +180,13 @@ def test_the_last_words_of_frameworks_prove_a_good_end(engine: Engine, end: list
     assert triage(engine, BANNER, end).outcome == "healthy"
 
 
-def test_steps_that_go_on_to_the_last_line_are_healthy(engine: Engine) -> None:
+def test_steps_that_continue_to_the_last_line_are_healthy(engine: Engine) -> None:
     assert triage(engine, BANNER, STEPS).outcome == "healthy"
     assert triage(engine, steps(range(8), count=2)).outcome == "healthy"
     assert triage(engine, BANNER, STEPS[:1]).outcome == "inconclusive"
 
 
-def test_a_bar_that_is_drawn_again_at_the_same_step_is_no_progress(engine: Engine) -> None:
+def test_a_bar_that_is_drawn_again_at_the_same_step_is_not_progress(engine: Engine) -> None:
     assert triage(engine, BANNER, BAR).outcome == "inconclusive"
     assert (
         triage(engine, BANNER, [line.replace("45/100", f"{at}/100") for at, line in enumerate(BAR)]).outcome
@@ -200,7 +200,7 @@ def test_what_begins_and_shows_no_end_is_inconclusive(engine: Engine) -> None:
     assert "building the model" in first_screen(verdict, "en").what
 
 
-def test_a_step_far_above_the_end_is_told_with_what_follows(engine: Engine) -> None:
+def test_a_step_far_above_the_end_is_reported_with_what_follows(engine: Engine) -> None:
     verdict = triage(engine, STEPS, [f"exporting part {part} of the archive" for part in "abcdefghijklmnopqrst" * 5])
     assert verdict.outcome == "inconclusive"
     assert "290" in first_screen(verdict, "en").what
@@ -284,13 +284,13 @@ def test_every_inconclusive_answer_is_short_and_whole(engine: Engine, lang: str)
     assert said <= {rule.name for rule in ENDINGS}
 
 
-def test_what_stands_below_a_good_end_is_clean_up(engine: Engine) -> None:
+def test_what_is_below_a_good_end_is_clean_up(engine: Engine) -> None:
     end = "Training completed in 31 s"
     assert triage(engine, STEPS, end, "wandb: ERROR Failed to sync: run abc12").outcome == "healthy"
     assert triage(engine, STEPS, end, "exit code: 1").outcome == "inconclusive"
 
 
-def test_a_server_that_is_up_and_goes_on_is_healthy(engine: Engine) -> None:
+def test_a_server_that_is_up_and_continues_is_healthy(engine: Engine) -> None:
     up = "INFO:     Application startup complete."
     served = ['INFO:     10.0.0.7:52196 - "GET /health HTTP/1.1" 200 OK'] * 3
     assert triage(engine, BANNER, up, served).outcome == "healthy"
@@ -318,22 +318,22 @@ If you see `Watchdog caught collective operation timeout`, look for the rank tha
 """
 
 
-def test_errors_that_a_program_or_a_manual_quotes_are_none(engine: Engine) -> None:
+def test_errors_that_a_program_or_a_manual_quotes_are_not(engine: Engine) -> None:
     assert triage(engine, *SOURCE.split("\n")).outcome == "inconclusive"
     assert triage(engine, *MANUAL.split("\n")).outcome == "inconclusive"
 
 
 def test_an_error_below_code_or_in_a_question_is_still_found(engine: Engine) -> None:
-    told = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
-    below = triage(engine, *SOURCE.split("\n"), told).root_cause
-    asked = triage(engine, *MANUAL.split("\n"), "I get this, please help:", told).root_cause
+    line = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+    below = triage(engine, *SOURCE.split("\n"), line).root_cause
+    asked = triage(engine, *MANUAL.split("\n"), "I get this, please help:", line).root_cause
     assert below is not None
     assert asked is not None
     assert (below.entry, asked.entry) == ("cuda.oom", "cuda.oom")
 
 
-def test_what_a_logger_could_not_write_is_no_cause(engine: Engine) -> None:
-    told = traceback(
+def test_what_a_logger_could_not_write_is_not_a_cause(engine: Engine) -> None:
+    result = traceback(
         "TypeError: not all arguments converted", [("/usr/lib/python3.11/logging/__init__.py", 9, "emit", "x")]
     )
     call = [
@@ -343,7 +343,7 @@ def test_what_a_logger_could_not_write_is_no_cause(engine: Engine) -> None:
         "Message: 'lr %s'",
         "Arguments: (1, 2)",
     ]
-    logged = ["--- Logging error ---", *told, *call]
+    logged = ["--- Logging error ---", *result, *call]
     assert triage(engine, STEPS, logged, "step 300 loss 0.1").outcome == "healthy"
     assert triage(engine, STEPS, logged, "Training completed").outcome == "healthy"
     measured = triage(engine, STEPS, logged, "val loss: 1.203 acc: 0.51")  # no step, and it is no last word either
@@ -358,7 +358,7 @@ CANCELLED = "slurmstepd: error: *** STEP 4711.0 ON gpu-1 CANCELLED AT 2026-05-01
 OUT_OF_MEMORY = traceback("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
 
 
-def test_what_a_process_raises_when_its_job_was_cancelled_is_no_cause(engine: Engine) -> None:
+def test_what_a_process_raises_when_its_job_was_cancelled_is_not_a_cause(engine: Engine) -> None:
     reset = traceback("ConnectionResetError: [Errno 104] Connection reset by peer")
     root = triage(engine, BANNER, STEPS, CANCELLED, reset).root_cause
     assert root is not None
@@ -399,7 +399,7 @@ def test_a_folder_of_paddles_workers_is_a_run(engine: Engine, tmp_path: Path) ->
         ("gpu 3 at 61.5 C", "inconclusive"),
     ],
 )
-def test_rows_that_count_up_beside_a_measured_value_show_that_a_run_goes_on(
+def test_rows_that_count_up_next_to_a_measured_value_show_that_a_run_continues(
     engine: Engine, row: str, outcome: str
 ) -> None:
     rows = [row.format(at=at) for at in range(10, 60, 10)]
@@ -446,7 +446,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize(("lines", "step"), FORMS.values(), ids=FORMS)
-def test_progress_in_other_forms_goes_on_and_is_told(engine: Engine, lines: list[str], step: int | None) -> None:
+def test_progress_in_other_forms_continues_and_is_reported(engine: Engine, lines: list[str], step: int | None) -> None:
     verdict = triage(engine, *lines)
     assert (verdict.outcome, verdict.run.step) == ("healthy", step)
 
@@ -465,13 +465,13 @@ def test_progress_in_other_forms_is_not_healthy_where_the_run_died(engine: Engin
     assert triage(engine, *lines, end).outcome != "healthy"
 
 
-def test_the_newest_loss_of_a_record_is_told(engine: Engine) -> None:
+def test_the_newest_loss_of_a_record_is_reported(engine: Engine) -> None:
     lines, _ = FORMS["structured, event"]
     verdict = triage(engine, *lines, traceback("flux.TornError: 3 of 4"))
     assert {fact.name: fact.text for fact in verdict.facts if fact.name == "last_loss"} == {"last_loss": "2.3"}
 
 
-def test_an_ignored_exception_at_the_end_is_told_by_its_own_words(engine: Engine) -> None:
+def test_an_ignored_exception_at_the_end_is_reported_by_its_own_words(engine: Engine) -> None:
     ignored = [
         "Exception ignored in: <function Loader.__del__ at 0x7f2c1c0e3d30>",
         *traceback("AssertionError: can only test a child process"),

@@ -168,16 +168,16 @@ def test_a_message_is_found_however_it_was_pasted(engine: Engine, paste: str) ->
     assert "einops" in root.evidence[0].text
 
 
-def test_a_code_fence_is_no_evidence(engine: Engine) -> None:
+def test_a_code_fence_is_not_evidence(engine: Engine) -> None:
     paste = "training dies with\n```\nModuleNotFoundError: No module named\n'einops'\n```\n"
     root = engine.triage(from_bytes(paste.encode())).root_cause
     assert root is not None
     assert not [line.text for line in root.evidence if "```" in line.text]
 
 
-def test_a_sentence_in_a_run_that_goes_on_is_no_failure(engine: Engine) -> None:
-    told = "note: an earlier job died of ModuleNotFoundError: No module named 'einops', fixed since"
-    assert triage(engine, BANNER, told, steps(range(2)), "training finished").outcome == "healthy"
+def test_a_sentence_in_a_run_that_continues_is_not_a_failure(engine: Engine) -> None:
+    line = "note: an earlier job died of ModuleNotFoundError: No module named 'einops', fixed since"
+    assert triage(engine, BANNER, line, steps(range(2)), "training finished").outcome == "healthy"
 
 
 def test_a_traceback_whose_end_is_cut_off_is_a_failure_without_a_name(engine: Engine) -> None:
@@ -289,7 +289,7 @@ def test_who_names_the_missing_ranks_at_a_barrier_is_none_of_them(
     assert (root.entry, root.rank) == ("gloo.timeout", rank)
 
 
-def test_a_paste_that_speaks_of_an_error_nobody_knows_is_not_called_healthy(engine: Engine) -> None:
+def test_a_paste_that_mentions_an_error_no_one_knows_is_not_called_healthy(engine: Engine) -> None:
     verdict = triage(engine, "starting frobnicator 3", "frobnicator: fatal: the spindle does not turn")
     assert verdict.outcome == "unexplained"
     assert verdict.root_cause is not None
@@ -303,7 +303,7 @@ def test_calm_words_do_not_make_a_failure(engine: Engine, line: str) -> None:
     assert triage(engine, "starting", line, "done").outcome == "healthy"
 
 
-def test_thousands_of_different_failures_are_told_and_the_end_is_still_heard(engine: Engine) -> None:
+def test_thousands_of_different_failures_are_reported_and_the_end_is_still_heard(engine: Engine) -> None:
     letters = "abcdefghij"
     names = ("".join(letters[n // 10**place % 10] for place in range(4)) for n in range(5000))
     noise = [f"WidgetError: spindle {name}" for name in names]

@@ -19,7 +19,9 @@ def test_each_turn_of_a_loop_is_counted() -> None:
     assert executed_lines(lambda: work(1010)) - executed_lines(lambda: work(10)) == 2 * 1000
 
 
-@pytest.mark.parametrize(("measured", "told"), [(130, "above"), (124, None), (100, None), (71, None), (60, "lower")])
-def test_a_figure_that_left_its_budget_is_told(measured: float, told: str | None) -> None:
+@pytest.mark.parametrize(
+    ("measured", "expected"), [(130, "above"), (124, None), (100, None), (71, None), (60, "lower")]
+)
+def test_a_figure_that_left_its_budget_is_reported(measured: float, expected: str | None) -> None:
     found = problem("lines", measured, 100)
-    assert found is None if told is None else found is not None and told in found
+    assert found is None if expected is None else found is not None and expected in found

@@ -18,39 +18,39 @@ def failed() -> list[str | list[str]]:
 
 
 def test_the_root_cause_shows_the_sign_and_its_line(engine: Engine) -> None:
-    told = why(engine, "cuda.oom", *failed())
-    assert (told.state, told.root_cause) == ("root", "cuda.oom")
-    assert told.signs[0].state == "matched"
-    assert MEMORY in told.signs[0].text
-    assert told.signs[0].line == 45
+    result = why(engine, "cuda.oom", *failed())
+    assert (result.state, result.root_cause) == ("root", "cuda.oom")
+    assert result.signs[0].state == "matched"
+    assert MEMORY in result.signs[0].text
+    assert result.signs[0].line == 45
 
 
 def test_a_consequence_names_what_came_before_it(engine: Engine) -> None:
-    told = why(engine, "gloo.error", *failed())
-    assert told.state in ("explained", "weaker")
-    assert told.other == "cuda.oom"
+    result = why(engine, "gloo.error", *failed())
+    assert result.state in ("explained", "weaker")
+    assert result.other == "cuda.oom"
 
 
 def test_an_entry_that_did_not_match_shows_how_far_it_got(engine: Engine) -> None:
-    told = why(
+    result = why(
         engine, "dataloader.shm-bus-error", "RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed."
     )
-    assert told.state == "none"
-    assert told.signs[0].state == "part"
-    assert any(token.state == "different" for token in told.signs[0].tokens)
-    assert told.signs[0].line == 1
+    assert result.state == "none"
+    assert result.signs[0].state == "part"
+    assert any(token.state == "different" for token in result.signs[0].tokens)
+    assert result.signs[0].line == 1
 
 
 def test_an_entry_whose_error_the_run_survived(engine: Engine) -> None:
     caught = ["ERROR: caught it, going on", *traceback(MEMORY)]
-    told = why(engine, "cuda.oom", BANNER, steps(range(2)), caught, steps(range(2), 20, 200), "training finished")
-    assert told.state == "survived"
+    result = why(engine, "cuda.oom", BANNER, steps(range(2)), caught, steps(range(2), 20, 200), "training finished")
+    assert result.state == "survived"
 
 
-def test_what_any_program_prints_is_held_back_where_nothing_tells_of_training(engine: Engine) -> None:
+def test_what_any_program_prints_is_held_back_where_nothing_shows_of_training(engine: Engine) -> None:
     server = ["LOG:  database system is shut down", "FATAL:  could not write: No space left on device"] * 6
-    told = why(engine, "storage.disk-full", server)
-    assert (told.state, told.root_cause) == ("general", None)
+    result = why(engine, "storage.disk-full", server)
+    assert (result.state, result.root_cause) == ("general", None)
 
 
 def test_advice_has_no_signs(engine: Engine) -> None:
@@ -59,8 +59,8 @@ def test_advice_has_no_signs(engine: Engine) -> None:
 
 
 def test_sentences_exist_in_both_languages(engine: Engine) -> None:
-    told = why(engine, "gloo.error", *failed())
+    result = why(engine, "gloo.error", *failed())
     for lang in ("en", "zh"):
-        data = told.as_dict(lang)
+        data = result.as_dict(lang)
         assert data["reason"]
         assert all(sign["reason"] for sign in data["signs"])

@@ -19,12 +19,12 @@ def said(engine: Engine, raised: str, prefixes: list[str], start: str = "", lang
 
 
 @pytest.mark.parametrize("prefix", ["[rank{}]: ", "[default{}]:", "[gpu-7:{}]"])
-def test_the_ranks_that_failed_alike_are_told(engine: Engine, prefix: str) -> None:
+def test_the_ranks_that_failed_alike_are_reported(engine: Engine, prefix: str) -> None:
     prefixes = [prefix.format(rank) for rank in range(3)]
     assert said(engine, LIST_HAS_NO_SUM, prefixes).endswith("Ranks 0-2 failed in the same way.")
 
 
-def test_all_ranks_of_the_run_are_told_as_all(engine: Engine) -> None:
+def test_all_ranks_of_the_run_are_reported_as_all(engine: Engine) -> None:
     prefixes = [f"[rank{rank}]: " for rank in range(4)]
     assert said(engine, LIST_HAS_NO_SUM, prefixes, START).endswith("All 4 ranks failed in the same way.")
     assert said(engine, LIST_HAS_NO_SUM, prefixes, START, "zh").endswith("全部 rank 以同样的方式失败。")

@@ -76,13 +76,13 @@ def final_group(engine: Engine, *parts: str | list[str]) -> RootCause:
     ],
 )
 @pytest.mark.parametrize("raised", [REFUSED, "ValueError: no such plan", "AssertionError"])
-def test_a_framework_that_refuses_tells_where_to_look(engine: Engine, file: str, expected: str, raised: str) -> None:
+def test_a_framework_that_refuses_shows_where_to_look(engine: Engine, file: str, expected: str, raised: str) -> None:
     code = "assert plan.fits(room)" if raised == "AssertionError" else "raise refused(plan)"
     root = final_group(engine, traceback(raised, [MAIN, (f"{SITE}/{file}", 70, "plan", code)]))
     assert (root.entry, root.confidence) == (expected, "likely")
 
 
-def test_an_error_that_a_framework_only_passes_on_is_no_refusal(engine: Engine) -> None:
+def test_an_error_that_a_framework_only_passes_on_is_not_a_refusal(engine: Engine) -> None:
     frames = [MAIN, (f"{SITE}/verl/workers/fsdp_workers.py", 70, "plan", "return rooms[plan]")]
     assert final_group(engine, traceback("KeyError: 'plan'", frames)).entry == "usage.python-error"
 
@@ -106,22 +106,22 @@ def test_the_error_in_an_envelope_of_ray_is_the_cause(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "expected",
     [
         "- (node_id=f5369ec1, ip=10.9.101.240, pid=3124) world_rank=5, local_rank=5, node_rank=0",
         "The actor died because of an error raised in its creation task, "
         "ray::policy:Worker.__init__() (pid=3124, ip=10.9.101.240, actor_id=0a, repr=Worker[rank=5])",
     ],
 )
-def test_ray_tells_which_rank_a_process_is(engine: Engine, told: str) -> None:
+def test_ray_shows_which_rank_a_process_is(engine: Engine, expected: str) -> None:
     label = "(Worker pid=3124, ip=10.9.101.240) "
-    root = final_group(engine, told, traceback("NameError: name 'nett' is not defined", [MAIN], label))
+    root = final_group(engine, expected, traceback("NameError: name 'nett' is not defined", [MAIN], label))
     assert (root.entry, root.rank) == ("usage.python-error", 5)
 
 
-def test_two_processes_of_one_number_are_no_rank(engine: Engine) -> None:
-    told = [f"- (node_id=f{rank}, ip=10.9.1.{rank}, pid=3124) world_rank={rank}, local_rank=0" for rank in (5, 6)]
-    root = final_group(engine, told, traceback("NameError: name 'nett' is not defined", [MAIN], "(Worker pid=3124) "))
+def test_two_processes_of_one_number_are_not_rank(engine: Engine) -> None:
+    lines = [f"- (node_id=f{rank}, ip=10.9.1.{rank}, pid=3124) world_rank={rank}, local_rank=0" for rank in (5, 6)]
+    root = final_group(engine, lines, traceback("NameError: name 'nett' is not defined", [MAIN], "(Worker pid=3124) "))
     assert root.rank is None
 
 
@@ -149,7 +149,7 @@ def test_a_reason_for_a_setting_is_not_what_went_wrong(engine: Engine) -> None:
     assert root.entry == "perf.hang"
 
 
-def test_a_hang_that_somebody_tells_of_above_a_log_is_heard(engine: Engine) -> None:
+def test_a_hang_that_someone_describes_above_a_log_is_heard(engine: Engine) -> None:
     said = "Training got stuck in the first validation and nothing is printed any more."
     lines = [f"worker-{n}.out|loading part {n} of the model" for n in range(8)]
     root = engine.triage(from_bytes(text(said, lines))).root_cause
@@ -157,7 +157,7 @@ def test_a_hang_that_somebody_tells_of_above_a_log_is_heard(engine: Engine) -> N
     assert root.entry == "perf.hang"
 
 
-def test_a_watchdogs_line_comes_before_what_somebody_said_of_the_hang(engine: Engine) -> None:
+def test_a_watchdogs_line_comes_before_what_someone_said_of_the_hang(engine: Engine) -> None:
     line = "[rank3]:[E1 ProcessGroupNCCL.cpp:1484] [Rank 3] ProcessGroupNCCL's watchdog got stuck for 480 seconds"
     root = engine.triage(from_bytes(text("with 8 cards the training got stuck midway.", line))).root_cause
     assert root is not None

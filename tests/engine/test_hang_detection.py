@@ -10,14 +10,14 @@ STEPS = [f"step {step} loss {3 / (step + 1):.4f}" for step in range(5)]
 
 
 def beats(hours: range, clock: str = "[2026-05-01 {:02}:10:05]") -> list[str]:
-    """-> what a monitor prints every hour."""
+    """Returns what a monitor prints every hour."""
     return [f"{clock.format(hour)} WATCHER: job 4711 is running since 2026-05-01T00:01:00" for hour in hours]
 
 
 @pytest.mark.parametrize(
     "clock", ["[2026-05-01 {:02}:10:05]", "2026-05-01T{:02}:10:05Z", "May  1 {:02}:10:05 n3 watcher:"]
 )
-def test_a_monitor_alone_behind_the_last_step_means_a_hang(engine: Engine, clock: str) -> None:
+def test_a_monitor_alone_after_the_last_step_means_a_hang(engine: Engine, clock: str) -> None:
     log = [*STEPS, *beats(range(3, 8), clock)]
     verdict = triage(engine, log)
     assert verdict.root_cause is not None
@@ -38,9 +38,9 @@ def test_a_monitor_alone_behind_the_last_step_means_a_hang(engine: Engine, clock
     ],
     ids=["too few", "too short", "steps go on", "something else", "ended well", "no times", "many forms"],
 )
-def test_a_run_that_goes_on_or_ended_is_healthy(engine: Engine, behind: list[str]) -> None:
+def test_a_run_that_continues_or_ended_is_healthy(engine: Engine, behind: list[str]) -> None:
     assert triage(engine, STEPS, behind).outcome == "healthy"
 
 
-def test_a_monitor_without_a_run_tells_nothing(engine: Engine) -> None:
+def test_a_monitor_without_a_run_shows_nothing(engine: Engine) -> None:
     assert triage(engine, beats(range(3, 9))).outcome in NO_FAILURE

@@ -13,7 +13,7 @@ ERROR = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB"
     "mark",
     ["### ", "# ", "**", "Title: ", "Subject: Re: ", "[Bug] ", "[Bug]: ", "### [Question] ", "🐛 Bug: ", "标题："],
 )
-def test_a_title_over_a_healthy_log_tells_the_cause(engine: Engine, mark: str) -> None:
+def test_a_title_over_a_healthy_log_shows_the_cause(engine: Engine, mark: str) -> None:
     root = triage(engine, f"{mark}{ERROR}", BANNER, steps(range(4))).root_cause
     assert root is not None
     assert (root.entry, root.evidence[0].line) == ("cuda.oom", 1)
@@ -52,7 +52,7 @@ def test_the_log_itself_says_more_than_its_title(engine: Engine) -> None:
     assert (verdict.root_cause.entry, verdict.root_cause.rank) == ("usage.python-error", 3)
 
 
-def test_an_exception_that_quotes_what_a_child_raised_is_no_title(engine: Engine) -> None:
+def test_an_exception_that_quotes_what_a_child_raised_is_not_a_title(engine: Engine) -> None:
     child = traceback("RuntimeError: CUDA error: invalid device ordinal")
     quoted = "-- Process 3 terminated with the following error:"
     root = triage(
@@ -63,7 +63,7 @@ def test_an_exception_that_quotes_what_a_child_raised_is_no_title(engine: Engine
 
 
 @pytest.mark.parametrize("title", ["# Training run of Monday", "# Error: this file is generated", "Title: error rates"])
-def test_a_title_without_an_exception_tells_nothing(engine: Engine, title: str) -> None:
+def test_a_title_without_an_exception_shows_nothing(engine: Engine, title: str) -> None:
     assert triage(engine, title, BANNER, steps(range(4))).outcome == "healthy"
 
 
@@ -79,5 +79,5 @@ def test_a_heading_without_an_exception_names_what_a_traceback_was_cut_off_befor
     assert (root.entry, root.evidence[0].line) in (("checkpoint.key-mismatch", 1), ("fsdp.error", 1))
     assert triage(engine, "# The longer runs", "", steps(range(4)), cut).outcome == "unexplained"
     assert triage(engine, title, "", steps(range(4))).outcome == "healthy"
-    told = traceback("KeyError: 'image'", prefix="[rank3]: ")
-    assert triage(engine, title, "", steps(range(4)), told).root_cause.entry == "usage.python-error"  # type: ignore[union-attr]
+    result = traceback("KeyError: 'image'", prefix="[rank3]: ")
+    assert triage(engine, title, "", steps(range(4)), result).root_cause.entry == "usage.python-error"  # type: ignore[union-attr]

@@ -23,9 +23,9 @@ STAMPS = {
 }
 
 
-def test_a_drivers_pci_address_is_no_label_of_a_task(engine: Engine) -> None:
-    told = ["device's health compromised - reached miss count", "fw_ver 28.39.1002", "hw_id 0x0000020f"]
-    lines = [f"[198542.853543] {ADDRESS}{line}" for line in [*told, "irisc_index 0", "synd 0x7: irisc not responding"]]
+def test_a_drivers_pci_address_is_not_a_label_of_a_task(engine: Engine) -> None:
+    items = ["device's health compromised - reached miss count", "fw_ver 28.39.1002", "hw_id 0x0000020f"]
+    lines = [f"[198542.853543] {ADDRESS}{line}" for line in [*items, "irisc_index 0", "synd 0x7: irisc not responding"]]
     root = triage(engine, lines).root_cause
     assert root is not None
     assert (root.entry, root.rank, root.host) == ("network.nic-down", None, None)
@@ -39,13 +39,13 @@ def test_what_the_kernel_prints_at_once_is_of_one_message(engine: Engine, stamp:
     assert root.entry == "host.kernel-panic"
 
 
-def test_the_end_of_a_quotation_is_no_line_of_a_program(engine: Engine) -> None:
+def test_the_end_of_a_quotation_is_not_a_line_of_a_program(engine: Engine) -> None:
     quoted = ["```", f"[ 9426.000001] {HUNG}", "mcelog: first", "mcelog: second", "```"]
     root = triage(engine, quoted).root_cause
     assert root is not None
     assert root.entry == "host.kernel-panic"
 
 
-def test_a_kernel_that_goes_on_later_got_over_its_warning(engine: Engine) -> None:
+def test_a_kernel_that_continues_later_survived_its_warning(engine: Engine) -> None:
     later = [f"[ 9{second}.000001] eth0: renamed from veth{second}" for second in range(500, 505)]
     assert triage(engine, [f"[ 9426.000001] {HUNG}", *later]).outcome in NO_FAILURE

@@ -47,14 +47,14 @@ def test_an_unknown_error_in_the_last_line_is_unexplained(engine: Engine, last: 
     ],
     ids=["exit", "goodbyes", "step"],
 )  # fmt: skip
-def test_a_launcher_that_tells_only_of_the_end_gives_way(engine: Engine, behind: list[str]) -> None:
+def test_a_launcher_that_shows_only_of_the_end_gives_way(engine: Engine, behind: list[str]) -> None:
     root = triage(engine, STEPS, f"ERROR {TOLD}", behind).root_cause
     assert root is not None
     assert root.entry is None
     assert TOLD in root.evidence[0].text
 
 
-def test_the_rank_that_said_it_is_told(engine: Engine) -> None:
+def test_the_rank_that_said_it_is_reported(engine: Engine) -> None:
     verdict = triage(engine, BANNER, STEPS, f"[rank1]: FATAL: {TOLD}", agent(1, local_rank=1))
     assert verdict.outcome == "unexplained"
     assert verdict.root_cause is not None
@@ -79,8 +79,8 @@ def test_a_good_run_with_errors_in_it_is_healthy(engine: Engine, log: list[str])
 
 
 def test_a_named_cause_comes_before_last_words(engine: Engine) -> None:
-    told = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
-    root = triage(engine, STEPS, told, f"ERROR: {TOLD}").root_cause
+    line = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+    root = triage(engine, STEPS, line, f"ERROR: {TOLD}").root_cause
     assert root is not None
     assert root.entry == "cuda.oom"
 

@@ -49,11 +49,11 @@ def place(engine: Engine, *lines: str) -> tuple[str | None, int | None]:
 
 
 def test_the_rank_that_horovods_coordinator_waits_for_is_the_suspect(engine: Engine) -> None:
-    told = [STALLED, "Missing ranks:", "3: [allreduce.conv.weight]"]
-    assert place(engine, *(f"[1,0]<stderr>:{line}" for line in told)) == ("collective.mismatch", 3)
+    lines = [STALLED, "Missing ranks:", "3: [allreduce.conv.weight]"]
+    assert place(engine, *(f"[1,0]<stderr>:{line}" for line in lines)) == ("collective.mismatch", 3)
 
 
-def test_a_run_that_stalls_stands_still_until_a_step_follows(engine: Engine) -> None:
+def test_a_run_that_stalls_is_still_until_a_step_follows(engine: Engine) -> None:
     trained = [*steps(range(5)), STALLED]
     assert place(engine, *trained)[0] == "collective.mismatch"
     assert triage(engine, *trained, *steps(range(5, 9))).outcome == "healthy"
@@ -110,13 +110,13 @@ def test_what_one_line_of_theirs_means(engine: Engine, line: str, entry: str) ->
     assert root.entry == entry
 
 
-def test_a_level_is_no_host(engine: Engine) -> None:
-    told = [
+def test_a_level_is_not_a_host(engine: Engine) -> None:
+    lines = [
         f"May 01 09:00:00 head-1 slurmctld[2210]: error: Duplicated NodeHostName gpu-{n} in the config file"
         for n in range(6)
     ]
     root = triage(
-        engine, *told, "May 01 09:00:00 head-1 slurmctld[2210]: fatal: Duplicated NodeHostName gpu-0 in config file"
+        engine, *lines, "May 01 09:00:00 head-1 slurmctld[2210]: fatal: Duplicated NodeHostName gpu-0 in config file"
     ).root_cause
     assert root is not None
     assert root.entry == "slurm.daemon"

@@ -88,8 +88,8 @@ def test_the_same_is_said_in_chinese(engine: Engine) -> None:
 
 
 def test_a_method_is_named_as_such(engine: Engine) -> None:
-    told = says(verdict(engine, steps([0]), refused("weave", "the shuttle b7 left the loom")))
-    assert "Raised by tinyweave.Weaver.weave, called from /job/train.py:71" in told
+    sentence = says(verdict(engine, steps([0]), refused("weave", "the shuttle b7 left the loom")))
+    assert "Raised by tinyweave.Weaver.weave, called from /job/train.py:71" in sentence
 
 
 def test_a_librarys_own_check_is_not_worth_a_retry(engine: Engine) -> None:
@@ -128,9 +128,12 @@ def test_the_source_file_is_the_one_that_the_line_itself_names(engine: Engine) -
 
 
 def test_what_the_inventory_does_not_know_is_said_as_before(engine: Engine) -> None:
-    told = says(verdict(engine, steps([0]), refused(message="a sentence that no release of it prints")))
-    assert "Raised by" not in told
-    assert "Raised in tinyweave/_loom.py:12 (__init__), called from /job/train.py:71: `net = Weaver(width=-4)`." in told
+    sentence = says(verdict(engine, steps([0]), refused(message="a sentence that no release of it prints")))
+    assert "Raised by" not in sentence
+    assert (
+        "Raised in tinyweave/_loom.py:12 (__init__), called from /job/train.py:71: `net = Weaver(width=-4)`."
+        in sentence
+    )
 
 
 @pytest.mark.parametrize(
@@ -174,8 +177,8 @@ def test_without_its_library_in_the_traceback_a_family_is_not_certain() -> None:
 
 
 def test_the_same_message_with_other_words_in_its_slots_has_the_same_fingerprint(engine: Engine) -> None:
-    told = [f"the loom refuses -4 threads of {kind}" for kind in ("silk", "wool", "raw silk")]
-    prints = {verdict(engine, steps([0]), refused(message=message)).fingerprint for message in told}
+    lines = [f"the loom refuses -4 threads of {kind}" for kind in ("silk", "wool", "raw silk")]
+    prints = {verdict(engine, steps([0]), refused(message=message)).fingerprint for message in lines}
     assert len(prints) == 1
     other = verdict(engine, steps([0]), refused(message="the loom refuses nothing at all of silk")).fingerprint
     assert other not in prints
@@ -183,5 +186,5 @@ def test_the_same_message_with_other_words_in_its_slots_has_the_same_fingerprint
 
 def test_without_the_inventory_the_words_of_a_message_count(tmp_path: Path) -> None:
     bare = Engine(built_in_knowledge(), cache_folder(), inventory=Inventory(tmp_path))
-    told = [f"the loom refuses -4 threads of {kind}" for kind in ("silk", "wool")]
-    assert len({verdict(bare, steps([0]), refused(message=message)).fingerprint for message in told}) == 2
+    lines = [f"the loom refuses -4 threads of {kind}" for kind in ("silk", "wool")]
+    assert len({verdict(bare, steps([0]), refused(message=message)).fingerprint for message in lines}) == 2

@@ -100,7 +100,7 @@ def test_a_traceback_needs_no_words_of_training_around_it(engine: Engine) -> Non
         "程序在 init_process_group 卡住了，没有任何输出，请问怎么解决？",
     ],
 )
-def test_a_hang_told_in_words_is_possible_at_most(engine: Engine, words: str) -> None:
+def test_a_hang_reported_in_words_is_possible_at_most(engine: Engine, words: str) -> None:
     root = triage(engine, words).root_cause
     assert root is not None
     assert (root.entry, root.confidence) == ("perf.hang", "possible")
@@ -114,7 +114,7 @@ def test_a_hang_told_in_words_is_possible_at_most(engine: Engine, words: str) ->
         "These settings may cause the job to hang when the ranks differ.",
     ],
 )
-def test_what_only_sounds_like_a_hang_is_none(engine: Engine, words: str) -> None:
+def test_what_only_sounds_like_a_hang_is_not_one(engine: Engine, words: str) -> None:
     assert triage(engine, words).outcome in NO_FAILURE
 
 
@@ -169,7 +169,7 @@ _PENDING = (
     ],
     ids=["killed, with GPUs", "killed, a training", "pending", "docker", "a shop"],
 )  # fmt: skip
-def test_what_is_told_of_a_pod_or_container_with_gpus_is_answered(
+def test_what_is_reported_of_a_pod_or_container_with_gpus_is_answered(
     engine: Engine, log: list[str], entry: str | None
 ) -> None:
     root = triage(engine, *log).root_cause

@@ -54,7 +54,7 @@ def test_a_signal_that_no_agent_sends_is_what_the_peers_lost(engine: Engine) -> 
     assert (root.entry, root.rank) == ("process.oom-killed", 2)
 
 
-def test_a_rank_that_tells_both_keeps_the_first(engine: Engine) -> None:
+def test_a_rank_that_shows_both_keeps_the_first(engine: Engine) -> None:
     """It lost the connection, and could not write its last checkpoint."""
     both = [*traceback(REFUSED, prefix="[rank1]: "), *traceback(FULL, prefix="[rank1]: ")]
     root = triage(engine, BANNER, steps(range(3)), both).root_cause
@@ -70,7 +70,9 @@ def test_a_rank_that_tells_both_keeps_the_first(engine: Engine) -> None:
         (["Then it hangs.", "I tried another port.", "Any ideas what I can do?"], "explained"),
     ],
 )
-def test_a_warning_is_no_cause_where_the_program_printed_more(engine: Engine, below: list[str], outcome: str) -> None:
+def test_a_warning_is_not_a_cause_where_the_program_printed_more(
+    engine: Engine, below: list[str], outcome: str
+) -> None:
     assert triage(engine, GUESSED, below).outcome == outcome
 
 

@@ -22,7 +22,7 @@ from torchtriage.matching.masking import mask, mask_all
         ("world size [1, 2, 3]", "world size [4]"),
     ],
 )  # fmt: skip
-def test_what_is_one_jobs_own_is_no_part_of_the_essence(one: str, other: str) -> None:
+def test_what_is_one_jobs_own_is_not_a_part_of_the_essence(one: str, other: str) -> None:
     assert mask_all(one) == mask_all(other)
 
 

@@ -55,7 +55,7 @@ def test_a_broad_match_gives_way_to_another_ranks_named_cause(engine: Engine) ->
 
 
 def test_what_pythons_warnings_print_ends_no_run(engine: Engine) -> None:
-    told = "cannot open shared object file: No such file or directory"
-    warned = f"/env/lib/python3.11/site-packages/fast/__init__.py:25: UserWarning: Cannot load fast: libfast.so: {told}"
+    line = "cannot open shared object file: No such file or directory"
+    warned = f"/env/lib/python3.11/site-packages/fast/__init__.py:25: UserWarning: Cannot load fast: libfast.so: {line}"
     assert triage(engine, BANNER, warned, steps([0], count=1)).outcome in NO_FAILURE
-    assert entry_of(triage(engine, BANNER, f"ImportError: libfast.so: {told}")) == "env.shared-library"
+    assert entry_of(triage(engine, BANNER, f"ImportError: libfast.so: {line}")) == "env.shared-library"

@@ -11,7 +11,7 @@ def spelling(engine: Engine) -> ExceptionNames:
     return ExceptionNames(Patterns(engine.knowledge, cache_folder()))
 
 
-def test_slips_of_letters_are_told(spelling: ExceptionNames) -> None:
+def test_slips_of_letters_are_reported(spelling: ExceptionNames) -> None:
     assert spelling.misspelling("torch.distributed.elastic.multiprocesing.errors.ChildFailedError: x") == (
         "multiprocesing",
         "multiprocessing",
@@ -28,5 +28,5 @@ def test_slips_of_letters_are_told(spelling: ExceptionNames) -> None:
         "no name at all",
     ],
 )
-def test_other_names_are_no_slips(spelling: ExceptionNames, name: str) -> None:
+def test_other_names_are_not_slips(spelling: ExceptionNames, name: str) -> None:
     assert spelling.misspelling(name) is None

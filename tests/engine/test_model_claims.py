@@ -27,7 +27,7 @@ def stands(line: object, quote: object, file: object = None) -> bool:
         (8, "ok"),
     ],
 )
-def test_a_quote_that_stands_in_its_line_stands(line: int, quote: str) -> None:
+def test_a_quote_that_is_in_its_line_stands(line: int, quote: str) -> None:
     assert stands(line, quote)
 
 
@@ -58,7 +58,7 @@ def test_a_line_is_one_of_its_file() -> None:
     assert claim.stands, "a run of one file has no names"
 
 
-def test_words_around_the_json_are_no_harm() -> None:
+def test_words_around_the_json_are_not_harm() -> None:
     said = claims({"says": "It failed.", "line": 7, "quote": "KeyError: 'labels'"})
     assert claims_of(f"Here it is:\n```json\n{said}\n```\nGood luck!", LINES)[0].stands
 
@@ -67,7 +67,7 @@ def test_words_around_the_json_are_no_harm() -> None:
     "answer",
     ["", "It is the disk.", "{", "[]", '{"claims": "no"}', '{"claims": []}', '{"claims": [{"says": 3}, "x"]}', "{" * 100_000],
 )  # fmt: skip
-def test_what_is_no_claim_is_refused(answer: str) -> None:
+def test_what_is_not_a_claim_is_refused(answer: str) -> None:
     with pytest.raises(NoClaims):
         claims_of(answer, LINES)
 

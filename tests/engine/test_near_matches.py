@@ -93,14 +93,14 @@ def test_tidying_undoes_what_chats_and_web_pages_do() -> None:
     assert undo_formatting("> unpickling ‘a’ <\n> “b” failed") == plain
 
 
-def test_the_messages_are_made_once_and_a_damaged_cache_is_made_anew(engine: Engine, tmp_path: Path) -> None:
+def test_the_messages_are_made_once_and_a_damaged_cache_is_made_again(engine: Engine, tmp_path: Path) -> None:
     few = {name: entry for name, entry in engine.knowledge.entries.items() if entry.area == "ddp"}
     knowledge = replace(engine.knowledge, entries=few)
     mistyped = from_bytes(UNUSED.replace("iteration", "iteraton").replace("indicates", "indicats").encode())
     for damage in (None, b"no JSON"):
-        told = Engine(knowledge, tmp_path).triage(mistyped).root_cause
-        assert told is not None
-        assert told.entry == "ddp.unfinished-reduction"
+        verdict = Engine(knowledge, tmp_path).triage(mistyped).root_cause
+        assert verdict is not None
+        assert verdict.entry == "ddp.unfinished-reduction"
         (kept,) = tmp_path.glob("messages-*")
         assert len(json.loads(kept.read_bytes())) > 10
         kept.write_bytes(damage or b"")
@@ -123,12 +123,12 @@ def test_a_message_that_is_cut_off_is_found(engine: Engine, text: str, entry: st
 
 
 @pytest.mark.parametrize("text", ["RuntimeError: unknown error", "RuntimeError: size mismatch", "the size mism"])
-def test_a_few_whole_words_are_no_piece_of_a_message(engine: Engine, text: str) -> None:
+def test_a_few_whole_words_are_not_piece_of_a_message(engine: Engine, text: str) -> None:
     root = triage(engine, text).root_cause
     assert root is None or not any(reason.name == "near" for reason in root.because)
 
 
-def test_the_misspelt_name_of_an_exception_is_told(engine: Engine) -> None:
+def test_the_misspelt_name_of_an_exception_is_reported(engine: Engine) -> None:
     root = triage(engine, "torch.distributed.elastic.multiprocessiong.erroes.ChildFailedError:").root_cause
     assert root is not None
     assert root.entry == "elastic.child-failed"

@@ -244,7 +244,9 @@ TESTS = [
 @pytest.mark.parametrize(
     "log", [CHEMISTRY, CHEMISTRY_ALONE, TESTS, APT, WEB, LINKER, FETCH, BACKUP, DATABASE_HOST, SIMULATION, IMPORTER]
 )
-def test_what_every_program_prints_is_no_cause_where_nothing_speaks_of_training(engine: Engine, log: list[str]) -> None:
+def test_what_every_program_prints_is_not_a_cause_where_nothing_mentions_training(
+    engine: Engine, log: list[str]
+) -> None:
     verdict = triage(engine, log)
     assert verdict.root_cause is None or verdict.root_cause.entry is None
 
@@ -297,12 +299,12 @@ DYNAMICS = [
 
 
 @pytest.mark.parametrize("log", [DESKTOP, DYNAMICS])
-def test_words_of_devices_are_not_enough_beside_a_program_that_uses_gpus(engine: Engine, log: list[str]) -> None:
+def test_words_of_devices_are_not_enough_next_to_a_program_that_uses_gpus(engine: Engine, log: list[str]) -> None:
     verdict = triage(engine, log)
     assert verdict.root_cause is None or verdict.root_cause.entry is None
 
 
-def test_a_run_beside_such_a_program_is_still_explained(engine: Engine) -> None:
+def test_a_run_next_to_such_a_program_is_still_explained(engine: Engine) -> None:
     steps = [f"step {n} loss 0.{n}" for n in range(30)]
     full = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
     assert entry_of(engine, DESKTOP, steps, full) == "cuda.oom"

@@ -29,7 +29,7 @@ TOLD = (
 
 
 def texts() -> list[str]:
-    """-> different lines of genuine logs, without their prefixes, and some that are made up."""
+    """Returns different lines of genuine logs, without their prefixes, and some that are made up."""
     files = sorted(CORPUS.glob("*/log.txt"))[::7]
     raw = (line for file in files for line in file.read_text(encoding="utf-8", errors="replace").split("\n")[:120])
     return list(dict.fromkeys([*(strip_prefixes(line, Labels()).text for line in raw), *LINES, *TOLD]))
@@ -40,23 +40,23 @@ def test_the_facts_of_a_line_are_those_that_each_sign_finds_by_itself() -> None:
     seen = prefilter().hints(lines)
     for line in lines:
         found = {number for number, regex in enumerate(line_regexes().all) if regex.matches(line[:MAX_LENGTH])}
-        told = set(seen[line].facts) if line in seen else set()
-        assert told - line_regexes().enough.keys() == found - line_regexes().enough.keys(), line
+        listed = set(seen[line].facts) if line in seen else set()
+        assert listed - line_regexes().enough.keys() == found - line_regexes().enough.keys(), line
         alone = prefilter().hints([line])
         assert (set(alone[line].facts) if line in alone else set()) == found, line
 
 
-def test_what_nearly_every_line_shows_is_told_of_the_first_ones_and_not_where_it_is_known() -> None:
+def test_what_nearly_every_line_shows_is_reported_of_the_first_ones_and_not_where_it_is_known() -> None:
     lines = [f"a line of no interest {number}" for number in range(100)]
     lines += [f'File "/usr/lib/python3.11/torch/cuda/{number}.py"' for number in range(1000)]
     seen = prefilter().hints(lines)
     for number, enough in line_regexes().enough.items():
-        told = [line for line in lines if line in seen and number in seen[line].facts]
-        assert enough <= len(told) < 200
-        assert told == lines[100 : 100 + len(told)]
+        items = [line for line in lines if line in seen and number in seen[line].facts]
+        assert enough <= len(items) < 200
+        assert items == lines[100 : 100 + len(items)]
     assert all(
-        line_regexes().enough.keys().isdisjoint(told.facts)
-        for told in prefilter().hints(lines, frozenset(line_regexes().enough)).values()
+        line_regexes().enough.keys().isdisjoint(items.facts)
+        for items in prefilter().hints(lines, frozenset(line_regexes().enough)).values()
     )
 
 
@@ -67,7 +67,7 @@ def test_what_nearly_every_line_shows_is_told_of_the_first_ones_and_not_where_it
         ("java.io.IOException: No space left on device", "\tat java.base/sun.nio.ch.IOUtil.write(IOUtil.java:65)"),
     ],
 )
-def test_a_line_shows_its_facts_whatever_stands_above_it(above: str, line: str) -> None:
+def test_a_line_shows_its_facts_whatever_is_above_it(above: str, line: str) -> None:
     assert prefilter().hints([above, line])[line].facts == prefilter().hints([line])[line].facts
 
 

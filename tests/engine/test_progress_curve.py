@@ -20,7 +20,7 @@ def curve(engine: Engine, lines: list[str]) -> ProgressCurve | None:
 
 
 def loop(count: int, label: str = "", pause: int = 0) -> list[str]:
-    """-> `count` steps of two seconds; before the middle one nothing is printed for `pause` seconds."""
+    """Returns `count` steps of two seconds; before the middle one nothing is printed for `pause` seconds."""
     at = [BEGAN + timedelta(seconds=2 * step + (pause if step >= count // 2 else 0)) for step in range(count)]
     return [f"{label}{time} | step {step} | loss {3 / (step + 1):.4f} | grad_norm 0.5" for step, time in enumerate(at)]
 
@@ -37,7 +37,7 @@ def test_the_points_go_from_the_first_step_to_the_last(engine: Engine) -> None:
     assert max(apart) < 60
 
 
-def test_what_goes_by_unkept_stands_in_it_too(engine: Engine, tmp_path: Path) -> None:
+def test_what_goes_by_unkept_is_in_it_too(engine: Engine, tmp_path: Path) -> None:
     lines = loop(60_000)
     log = tmp_path / "run.log"
     log.write_text("\n".join([*lines, *OUT_OF_MEMORY]))
@@ -49,19 +49,19 @@ def test_what_goes_by_unkept_stands_in_it_too(engine: Engine, tmp_path: Path) ->
     assert max(apart) < 10_000
 
 
-def test_the_rank_that_tells_the_most_stands_for_the_run(engine: Engine) -> None:
-    told = [
+def test_the_rank_that_shows_the_most_is_for_the_run(engine: Engine) -> None:
+    lines = [
         line
         for step in range(40)
         for line in (f"0: step {step} loss 2.0", *([f"1: step {step} loss 9.0"] * (step < 5)))
     ]
-    found = curve(engine, [*told, *(f"1: {line}" for line in OUT_OF_MEMORY)])
+    found = curve(engine, [*lines, *(f"1: {line}" for line in OUT_OF_MEMORY)])
     assert found is not None
     assert set(found.values["last_loss"]) == {2.0}
     assert set(found.times) == {None}
 
 
-def test_a_loss_that_is_no_number_is_not_told(engine: Engine) -> None:
+def test_a_loss_that_is_not_a_number_is_not_reported(engine: Engine) -> None:
     found = curve(engine, [*loop(9), *(f"2026-05-01 09:01:{step} | step {step} | loss nan" for step in range(10, 20))])
     assert found is not None
     assert found.values["last_loss"][-1] is None

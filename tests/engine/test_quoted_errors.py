@@ -29,13 +29,13 @@ def triage(engine: Engine, *parts: str | list[str]) -> Verdict:
     ],
     ids=["logger", "glog", "autotuning", "warning", "count", "table", "shell", "logfmt", "controller", "rpc", "hedged"],
 )
-def test_what_a_library_tells_in_passing_is_no_failure(engine: Engine, line: str) -> None:
+def test_what_a_library_shows_in_passing_is_not_a_failure(engine: Engine, line: str) -> None:
     assert (
         triage(engine, line, "Loading checkpoint shards: 100%|████| 4/4 [00:02<00:00,  1.50it/s]").outcome in NO_FAILURE
     )
 
 
-def test_an_exception_that_a_quiet_level_tells_is_still_read(engine: Engine) -> None:
+def test_an_exception_that_a_quiet_level_shows_is_still_read(engine: Engine) -> None:
     line = "2026-05-01 09:00:00,120 - trainer - INFO - torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
     found = triage(engine, line).root_cause
     assert found is not None
@@ -52,24 +52,24 @@ def test_all_lines_of_a_warning_of_pythons_are_passed_over(engine: Engine) -> No
 
 
 def test_a_warning_of_pythons_names_no_cause(engine: Engine) -> None:
-    told = "cannot load the image reader: libjpeg.so.8: cannot open shared object file: No such file or directory"
+    line = "cannot load the image reader: libjpeg.so.8: cannot open shared object file: No such file or directory"
     code = "  warnings.warn(message)"
-    assert triage(engine, f"/env/lib/python3.11/readers/image.py:13: UserWarning: {told}", code).outcome in NO_FAILURE
-    assert triage(engine, f"warning: {told}").outcome in NO_FAILURE
-    root = triage(engine, f"ImportError: {told}").root_cause
+    assert triage(engine, f"/env/lib/python3.11/readers/image.py:13: UserWarning: {line}", code).outcome in NO_FAILURE
+    assert triage(engine, f"warning: {line}").outcome in NO_FAILURE
+    root = triage(engine, f"ImportError: {line}").root_cause
     assert root is not None
     assert root.entry == "env.shared-library"
 
 
-def test_what_a_program_counts_in_a_list_is_no_failure(engine: Engine) -> None:
+def test_what_a_program_counts_in_a_list_is_not_a_failure(engine: Engine) -> None:
     listed = ["    [phase is too short] - 71", "    [range check failed] - 8"]
-    told = "2026-05-01 09:00:00,120 - tensors:129 - {} - In epoch 1 these came up:"
-    assert triage(engine, told.format("INFO"), listed, "2026-05-01 09:00:01,120 - next").outcome in NO_FAILURE
-    assert triage(engine, told.format("ERROR"), listed, "2026-05-01 09:00:01,120 - next").outcome == "unexplained"
-    assert triage(engine, told.format("INFO"), listed, "giving up: the upload failed").outcome == "unexplained"
+    line = "2026-05-01 09:00:00,120 - tensors:129 - {} - In epoch 1 these came up:"
+    assert triage(engine, line.format("INFO"), listed, "2026-05-01 09:00:01,120 - next").outcome in NO_FAILURE
+    assert triage(engine, line.format("ERROR"), listed, "2026-05-01 09:00:01,120 - next").outcome == "unexplained"
+    assert triage(engine, line.format("INFO"), listed, "giving up: the upload failed").outcome == "unexplained"
 
 
-def test_the_end_of_a_dump_of_pythons_tells_that_a_signal_ended_it(engine: Engine) -> None:
+def test_the_end_of_a_dump_of_pythons_shows_that_a_signal_ended_it(engine: Engine) -> None:
     thread = ["Thread 0x00007f38f17fa640 (most recent call first):", '  File "/env/lib/threading.py", line 320 in wait']
     modules = "Extension modules: numpy.core._multiarray_umath, torch._C, PIL._imaging (total: 261)"
     assert triage(engine, thread, "", "...", "", modules).outcome == "unexplained"
@@ -91,12 +91,12 @@ IGNORED = [
         "RuntimeError: DataLoader worker (pid 311) is killed by signal: Aborted.",
     ],
 )
-def test_a_paste_of_what_python_ignored_tells_no_failure(engine: Engine, raised: str) -> None:
+def test_a_paste_of_what_python_ignored_shows_no_failure(engine: Engine, raised: str) -> None:
     assert triage(engine, IGNORED, raised).outcome in NO_FAILURE
     assert triage(engine, IGNORED, raised, IGNORED, raised).outcome in NO_FAILURE
 
 
-def test_what_stands_behind_what_python_ignored_is_read(engine: Engine) -> None:
+def test_what_is_after_what_python_ignored_is_read(engine: Engine) -> None:
     found = triage(engine, IGNORED, "TypeError: gone", "RuntimeError: CUDA error: out of memory").root_cause
     assert found is not None
     assert found.entry == "cuda.oom"
@@ -111,18 +111,18 @@ def test_of_an_envelope_what_it_carries_is_read_again(engine: Engine) -> None:
 
 
 def test_a_line_of_a_warning_is_not_read_again_as_an_exception(engine: Engine) -> None:
-    told = [
+    lines = [
         "2026-04-02 10:11:12,790 - mmdet - WARNING - The model and loaded state dict do not match exactly",
         "size mismatch for head.weight: copying a param with shape torch.Size([80, 8]) from checkpoint, the shape in "
         "current model is torch.Size([7, 8]).",
     ]
     continues = ["mmdet - INFO - Start running", "Hooks will be executed in this order:", "before_run:", "(LOW) Logger"]
-    assert triage(engine, [*told, *continues]).root_cause is None
-    root = triage(engine, told).root_cause
+    assert triage(engine, [*lines, *continues]).root_cause is None
+    root = triage(engine, lines).root_cause
     assert root is not None
     assert root.entry == "checkpoint.size-mismatch"
     failed = "RuntimeError: Error(s) in loading state_dict for Net:"
-    root = triage(engine, [told[0], failed, f"\t{told[1]}", *continues]).root_cause
+    root = triage(engine, [lines[0], failed, f"\t{lines[1]}", *continues]).root_cause
     assert root is not None
     assert root.entry == "checkpoint.size-mismatch"
 
@@ -135,13 +135,13 @@ def test_a_line_of_a_warning_is_not_read_again_as_an_exception(engine: Engine) -
     ],
     ids=["hydra", "argparse"],
 )
-def test_what_was_asked_for_is_no_message(engine: Engine, line: str) -> None:
+def test_what_was_asked_for_is_not_a_message(engine: Engine, line: str) -> None:
     root = triage(engine, "After an hour my job fails:\n\n" + line).root_cause
 
     assert root is None or root.entry in (None, "elastic.child-failed")  # Hydra only reports that the job failed
 
 
-def test_an_environment_without_a_revision_is_no_failure(engine: Engine) -> None:
+def test_an_environment_without_a_revision_is_not_a_failure(engine: Engine) -> None:
     verdict = triage(
         engine,
         "torch        : 2.8.0\nError running git command: fatal: detected dubious ownership in repository at '/work/rl'\nCommit Hash  : None",
@@ -176,7 +176,7 @@ def test_a_list_of_changes_quotes_errors_that_were_fixed(engine: Engine, lines: 
     assert (verdict.outcome, verdict.root_cause) == ("inconclusive", None)
 
 
-def test_a_run_that_tells_its_commit_fails_all_the_same(engine: Engine) -> None:
+def test_a_run_that_shows_its_commit_fails_all_the_same(engine: Engine) -> None:
     lines = [
         "3a2fd5d Handle a timeout",
         "epoch 1 loss 2.1",

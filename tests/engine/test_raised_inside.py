@@ -32,7 +32,7 @@ def cause(engine: Engine, last: str, *frame: object) -> str | None:
         ("storage.disk-full", "OSError: [Errno 28] No space left on device", "tensorboard/summary/writer/record_writer.py", "write"),
     ],
 )  # fmt: skip
-def test_the_part_of_torch_that_refuses_tells_the_cause(
+def test_the_part_of_torch_that_refuses_shows_the_cause(
     engine: Engine, expected: str, last: str, file: str, function: str
 ) -> None:
     assert cause(engine, last, file, function, "raise refused(what)") == expected

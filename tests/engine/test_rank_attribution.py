@@ -38,7 +38,7 @@ LAUNCHED = "subprocess.CalledProcessError: Command '['python', '-u', 'train.py',
         ([traceback(KEY), "ABORT!!! Out of all 8 trainers, the trainer process with rank=[6] was aborted."], 6),
     ],
 )
-def test_the_rank_is_told_only_where_the_log_tells_it(
+def test_the_rank_is_reported_only_where_the_log_shows_it(
     engine: Engine, parts: list[str | list[str]], rank: int | None
 ) -> None:
     root = engine.triage(from_bytes(text(*parts))).root_cause
@@ -65,7 +65,7 @@ OOM_STEP = (
 )
 
 
-def test_whom_the_scheduler_killed_for_its_memory_is_told_by_the_report(engine: Engine) -> None:
+def test_whom_the_scheduler_killed_for_its_memory_is_reported_by_the_report(engine: Engine) -> None:
     padding = [f"reading shard {number}" for number in range(400)]  # no paste any more
     for others, place in (([(0, -15)], (2, 2, "gpu-7")), ([(0, -9)], (None, None, None))):
         root = engine.triage(from_bytes(text(padding, agent(-9, 2), report((2, -9), others), OOM_STEP))).root_cause
@@ -74,13 +74,13 @@ def test_whom_the_scheduler_killed_for_its_memory_is_told_by_the_report(engine: 
         assert (root.rank, root.local_rank, root.host) == place
 
 
-def test_the_report_tells_local_rank_and_host_of_a_rank_that_wrote_its_own_traceback(engine: Engine) -> None:
+def test_the_report_shows_local_rank_and_host_of_a_rank_that_wrote_its_own_traceback(engine: Engine) -> None:
     root = engine.triage(from_bytes(text(traceback(KEY, prefix="[rank3]: "), report((0, 1), [(3, 1)])))).root_cause
     assert root is not None
     assert (root.rank, root.local_rank, root.host) == (3, 3, "gpu-7")
 
 
-def test_code_that_one_rank_runs_tells_the_rank(engine: Engine) -> None:
+def test_code_that_one_rank_runs_shows_the_rank(engine: Engine) -> None:
     guarded = ("/job/train.py", 12, "save", "torch.save(model, path) if rank == 0 else None")
     either = ("/job/train.py", 12, "save", "save(model) if rank == 0 else wait()")
     for frame, rank in ((guarded, 0), (either, None)):
@@ -105,15 +105,15 @@ def test_an_exception_that_ray_carried_over_was_raised_on_the_host_that_its_enve
     assert root.host == "10.0.0.3"
 
 
-def test_of_workers_that_were_all_stopped_the_first_observed_is_told_with_its_own_lines(engine: Engine) -> None:
+def test_of_workers_that_were_all_stopped_the_first_observed_is_reported_with_its_own_lines(engine: Engine) -> None:
     stopped = report((3, -15), [(0, -15), (1, -15)])
     for before in ([], [BANNER, *steps(range(4)), agent(-15, local_rank=3, pid=73)]):
         root = engine.triage(from_bytes(text(before, stopped))).root_cause
         assert root is not None
         assert (root.entry, root.rank) == ("elastic.sigterm", 3)
-        told = [line.text for line in root.evidence]
-        assert any("pid: 73" in line for line in told)
-        assert not any("pid: 70" in line or "pid: 71" in line for line in told)
+        lines = [line.text for line in root.evidence]
+        assert any("pid: 73" in line for line in lines)
+        assert not any("pid: 70" in line or "pid: 71" in line for line in lines)
 
 
 def test_the_launchers_exception_has_the_rank_that_its_report_names(engine: Engine) -> None:
@@ -125,7 +125,7 @@ def test_the_launchers_exception_has_the_rank_that_its_report_names(engine: Engi
 
 
 @pytest.mark.parametrize(("number", "entry"), [(15, "elastic.sigterm"), (1, "elastic.sighup")])
-def test_a_signal_that_the_agent_received_is_no_ranks_failure(engine: Engine, number: int, entry: str) -> None:
+def test_a_signal_that_the_agent_received_is_not_a_ranks_failure(engine: Engine, number: int, entry: str) -> None:
     parts: list[str | list[str]] = [
         BANNER,
         [f"[rank3]: step {step}" for step in range(3)],
@@ -145,13 +145,13 @@ def test_a_rank_that_lost_its_peer_is_not_the_one_that_aborted(engine: Engine) -
     assert (root.entry, root.rank) == ("process.sigabrt", None)
 
 
-def test_the_rank_stands_where_the_same_cause_is_told_in_other_words(engine: Engine) -> None:
-    told = [
+def test_the_rank_is_where_the_same_cause_is_reported_in_other_words(engine: Engine) -> None:
+    lines = [
         "gpu-7:99:301 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_create_cq failed with error Cannot allocate memory",
         "[rank4]: Call to ibv_create_cq failed with error Cannot allocate memory errno 12",
     ]
     for others in ([], steps((4, 5))):
-        root = engine.triage(from_bytes(text(BANNER, others, told))).root_cause
+        root = engine.triage(from_bytes(text(BANNER, others, lines))).root_cause
         assert root is not None
         assert (root.entry, root.rank) == ("nccl.ib", 4)
 
@@ -164,20 +164,20 @@ INVALID = (
 )
 
 
-def test_the_host_of_nccls_warning_is_that_of_the_exception_beside_it(engine: Engine) -> None:
+def test_the_host_of_nccls_warning_is_that_of_the_exception_next_to_it(engine: Engine) -> None:
     root = engine.triage(from_bytes(text(WARNED, traceback(INVALID, prefix="[rank3]: ")))).root_cause
     assert root is not None
     assert (root.entry, root.rank, root.host) == ("nccl.invalid-usage", 3, "gpu-7")
 
 
-def test_the_hosts_of_many_warnings_tell_none(engine: Engine) -> None:
+def test_the_hosts_of_many_warnings_show_none(engine: Engine) -> None:
     both = [WARNED, WARNED.replace("gpu-7", "gpu-8")]
     root = engine.triage(from_bytes(text(both, traceback(INVALID, prefix="[rank3]: ")))).root_cause
     assert root is not None
     assert root.host is None
 
 
-def test_the_rank_of_nccls_warning_is_told_by_its_communicator(engine: Engine) -> None:
+def test_the_rank_of_nccls_warning_is_reported_by_its_communicator(engine: Engine) -> None:
     joined = [f"gpu-7:{810 + rank}:990 [{rank}] NCCL INFO comm 0x55d96 rank {rank} nranks 4 cudaDev {rank} - Init COMPLETE"
               for rank in range(4)]  # fmt: skip
     warned = "gpu-7:812:990 [2] include/alloc.h:178 NCCL WARN Cuda failure 2 'out of memory'"
@@ -202,7 +202,7 @@ def test_a_task_that_could_not_be_started_is_the_one_that_srun_says_left(
     assert (root.rank, root.host) == place
 
 
-def test_sruns_word_on_the_task_that_crashed_first_tells_rank_and_host(engine: Engine) -> None:
+def test_sruns_word_on_the_task_that_crashed_first_shows_rank_and_host(engine: Engine) -> None:
     left = ["srun: error: gpu-1: task 5: Aborted", "srun: error: gpu-2: task 9: Exited with exit code 1"]
     root = engine.triage(from_bytes(text(steps([0]), "malloc_consolidate(): invalid chunk size", left))).root_cause
     assert root is not None

@@ -21,6 +21,6 @@ def test_sets_of_ranks_are_joined() -> None:
 
 
 @pytest.mark.parametrize("text", ["a", "1-", "1-b", None, 3])
-def test_what_are_no_ranges_is_refused(text: object) -> None:
+def test_what_are_not_ranges_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match=r"."):
         RankSet.from_json(text)  # type: ignore[arg-type]

@@ -26,19 +26,19 @@ def engine() -> Engine:
 @pytest.mark.parametrize("way", sorted(set(LOGS) - {"a name in an archive", "a private key"}))
 def test_what_a_verdict_says_holds_no_secret(engine: Engine, way: str) -> None:
     run = from_bytes(LOGS[way](SECRET), name=f"{SECRET}.log")
-    told = json.dumps(engine.triage(run).as_dict())
-    assert "hubs.HubError" in told
-    assert SECRET not in told
-    assert re.search(r'"source": "\[redacted[^\]]*\].log"', told)
+    dumped = json.dumps(engine.triage(run).as_dict())
+    assert "hubs.HubError" in dumped
+    assert SECRET not in dumped
+    assert re.search(r'"source": "\[redacted[^\]]*\].log"', dumped)
     assert SECRET in json.dumps(engine.triage(run, redacting=False).as_dict())
 
 
-def test_a_private_key_in_several_lines_of_evidence_is_none(engine: Engine) -> None:
+def test_a_private_key_in_several_lines_of_evidence_is_not_one(engine: Engine) -> None:
     lines = LOGS["a private key"](SECRET).decode()
     body = lines.partition("PRIVATE KEY-----\n")[2][:40]
-    told = json.dumps(engine.triage(from_bytes(lines.encode())).as_dict())
-    assert "hubs.HubError" in told
-    assert body not in told
+    dumped = json.dumps(engine.triage(from_bytes(lines.encode())).as_dict())
+    assert "hubs.HubError" in dumped
+    assert body not in dumped
 
 
 def test_a_name_of_a_file_holds_no_secret(engine: Engine) -> None:
@@ -62,15 +62,15 @@ def test_half_a_secret_is_none_where_a_line_is_cut(engine: Engine) -> None:
         f"[rank{rank}]: RuntimeError: NCCL communicator was aborted on rank {rank}. {'x' * width} {SECRET}\n"
         for rank, width in enumerate(range(180, 260, 4))
     )
-    told = json.dumps(engine.triage(from_bytes((text(SECRET) + lines).encode())).as_dict())
-    assert not any(SECRET[:length] in told for length in (12, 20))
+    dumped = json.dumps(engine.triage(from_bytes((text(SECRET) + lines).encode())).as_dict())
+    assert not any(SECRET[:length] in dumped for length in (12, 20))
 
 
 def test_what_is_captured_is_known_by_the_name_before_it(engine: Engine) -> None:
     line = "FileNotFoundError: [Errno 2] No such file or directory: '/data/x?api_key=Xk29fjQ8zLw0pTq7'\n"
-    told = json.dumps(engine.triage(from_bytes(line.encode())).as_dict())
-    assert "data.missing-file" in told
-    assert "Xk29fjQ8" not in told
+    dumped = json.dumps(engine.triage(from_bytes(line.encode())).as_dict())
+    assert "data.missing-file" in dumped
+    assert "Xk29fjQ8" not in dumped
 
 
 def test_a_near_message_says_no_part_of_a_secret(engine: Engine) -> None:
@@ -79,20 +79,20 @@ def test_a_near_message_says_no_part_of_a_secret(engine: Engine) -> None:
         f"cuda:0 and cpu! password=Xk29fjQ8zLw0pTq7 {SECRET}"
     )
     verdict = engine.triage(from_bytes(near.encode()))
-    told = json.dumps(verdict.as_dict())
-    assert SECRET[:12] not in told
-    assert "Xk29fjQ8" not in told
+    dumped = json.dumps(verdict.as_dict())
+    assert SECRET[:12] not in dumped
+    assert "Xk29fjQ8" not in dumped
 
 
 def test_why_an_entry_did_not_match_says_no_secret(engine: Engine) -> None:
     line = f"torch.OutOfMemoryError: CUDA out of {SECRET} memory password=Xk29fjQ8zLw0pTq7\n"
-    told = json.dumps(engine.why(from_bytes(line.encode()), "cuda.oom").as_dict("en"))
-    assert "out of" in told
-    assert SECRET[:12] not in told
-    assert "Xk29fjQ8" not in told
+    dumped = json.dumps(engine.why(from_bytes(line.encode()), "cuda.oom").as_dict("en"))
+    assert "out of" in dumped
+    assert SECRET[:12] not in dumped
+    assert "Xk29fjQ8" not in dumped
 
 
-def test_what_entries_say_themselves_is_no_secret() -> None:
+def test_what_entries_say_themselves_is_not_a_secret() -> None:
     for entry in built_in_knowledge().entries.values():
         commands = [command for fix in entry.fixes for command in fix.commands]
         said = "\n".join([entry.title.en, *(cause.en for cause in entry.causes), *commands, *entry.checks])
@@ -103,6 +103,6 @@ def test_an_answer_without_secrets_is_the_very_same() -> None:
     answer = {"a": [1, None, ("b", 2.5)], "text": "nothing here"}
     assert without_secrets(answer) is answer
     mark = redact(SECRET)
-    told = without_secrets({SECRET: (SECRET, [1, {"x": f"say {SECRET}"}])})
-    assert told == {mark: (mark, [1, {"x": f"say {mark}"}])}
+    result = without_secrets({SECRET: (SECRET, [1, {"x": f"say {SECRET}"}])})
+    assert result == {mark: (mark, [1, {"x": f"say {mark}"}])}
     assert names(SECRET)

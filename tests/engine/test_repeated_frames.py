@@ -40,7 +40,7 @@ def dated(rank: int) -> str:
 
 
 def other(label: str) -> str:
-    """-> a traceback of as many frames, of which the last is another."""
+    """Returns a traceback of as many frames, of which the last is another."""
     return traceback(label, "ValueError: loss is nan").replace("line 521", "line 99")
 
 
@@ -85,7 +85,7 @@ def test_nothing_changes_where_frames_are_left_out(engine: Engine, log: str, mon
     assert short == verdict_of(engine, log)
 
 
-def test_what_was_left_out_stands_behind_the_label_of_its_own_rank() -> None:
+def test_what_was_left_out_is_after_the_label_of_its_own_rank() -> None:
     head, code = (
         Line(number, f"[rank0]: {text}", text, Position(1, number), rank=0)
         for number, text in ((4, "Traceback"), (10, "    main()"))

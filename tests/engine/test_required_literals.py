@@ -49,9 +49,7 @@ def test_a_pattern_demands_its_literals(pattern: str, demanded: list[list[str]])
         (r"Xid \([^)\n]{0,80}\): 123\b", r"Xid \("),
     ],
 )
-def test_a_pointer_takes_what_stands_before_alternatives_and_the_fewest_rare_literals(
-    pattern: str, literals: str
-) -> None:
+def test_a_pointer_takes_what_is_before_alternatives_and_the_fewest_rare_literals(pattern: str, literals: str) -> None:
     assert scan_pattern(pattern) == literals
 
 

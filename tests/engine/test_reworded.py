@@ -78,7 +78,9 @@ def test_what_no_family_knows_stays_unexplained(engine: Engine, message: str) ->
         ('  File "/v/lightning/pytorch/core/module.py", line 3, in load_from_checkpoint', "checkpoint.corrupt"),
     ],
 )
-def test_a_storage_that_cannot_be_resized_is_told_by_where_it_stands(engine: Engine, frame: str, entry: str) -> None:
+def test_a_storage_that_cannot_be_resized_is_reported_by_where_it_stands(
+    engine: Engine, frame: str, entry: str
+) -> None:
     log = ["Traceback (most recent call last):", frame, "    out = f(x)",
            "RuntimeError: Trying to resize storage that is not resizable"]  # fmt: skip
     root = triage(engine, log).root_cause
@@ -101,12 +103,12 @@ def test_such_words_in_a_log_of_another_program_are_none_of_ours(engine: Engine,
     assert triage(engine, log).outcome == "unexplained"
 
 
-def test_what_the_scheduler_said_stands_beside_a_weak_sign(engine: Engine) -> None:
-    told = "slurmstepd: error: *** JOB 31 ON c12 CANCELLED AT 2026-05-01T10:00:00 ***"
-    log = [told, "forrtl: error (78): process killed (SIGTERM)"]
+def test_what_the_scheduler_said_is_next_to_a_weak_sign(engine: Engine) -> None:
+    text = "slurmstepd: error: *** JOB 31 ON c12 CANCELLED AT 2026-05-01T10:00:00 ***"
+    log = [text, "forrtl: error (78): process killed (SIGTERM)"]
     root = triage(engine, log).root_cause
     assert root is not None
-    assert told in [line.text for line in root.evidence]
+    assert text in [line.text for line in root.evidence]
 
 
 def test_an_entry_that_only_a_title_shows_is_likely(engine: Engine) -> None:

@@ -29,11 +29,11 @@ def test_a_process_that_hangs_after_its_last_words_failed_before_others_spoke(
     engine: Engine, ended: str, seconds: float
 ) -> None:
     """The launcher's report tells when the process ended."""
-    told = [line.replace("09:10:00", ended) for line in report((1, 1))]
+    lines = [line.replace("09:10:00", ended) for line in report((1, 1))]
     run = facts(engine, BANNER, "2026-05-01 09:09:00,000 step 7", traceback("KeyError: 'image'", prefix="[rank1]: "),
                 "[rank0]:[E501 09:20:00.000000 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: "
                 "WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600000 milliseconds",
-                told, "2026-05-01 09:21:00,000 epilog")  # fmt: skip
+                lines, "2026-05-01 09:21:00,000 epilog")  # fmt: skip
     assert run.seconds_after_failure == seconds
 
 
@@ -43,12 +43,12 @@ def test_a_killed_ranks_status_is_the_runs(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(("lines", "phase"), [([], "init"), (steps(range(2)), "train")])
-def test_what_is_called_like_a_start_is_none_behind_a_step(engine: Engine, lines: list[str], phase: str) -> None:
+def test_what_is_called_like_a_start_is_none_after_a_step(engine: Engine, lines: list[str], phase: str) -> None:
     raised = traceback("PlannerFault: no shard is left", [("/job/planner.py", 9, "prepare", "raise PlannerFault()")])
     assert engine.triage(from_bytes(text(lines, raised))).run.phase == phase
 
 
-def test_the_traceback_tells_the_phase(engine: Engine) -> None:
+def test_the_traceback_shows_the_phase(engine: Engine) -> None:
     run = facts(engine, BANNER, steps(range(2)), traceback("RuntimeError: unexpected pos 64 vs 0", SAVE, "[rank0]: "))
     assert run.phase == "save"
 
@@ -86,26 +86,26 @@ def test_what_a_loader_was_asked_for_is_the_phase_of_its_worker(engine: Engine) 
     ],
     ids=["settings", "a bar of one"],
 )
-def test_settings_and_a_bar_of_one_are_no_step(engine: Engine, line: str) -> None:
+def test_settings_and_a_bar_of_one_are_not_steps(engine: Engine, line: str) -> None:
     assert facts(engine, line, traceback("KeyError: 'image'")).step is None
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "expected"),
     [("main", "The run was at epoch 3 of 50."), ("evaluate", "It failed in evaluation, at epoch 3 of 50.")],
 )
-def test_a_run_that_counts_epochs_alone_is_placed_by_them(engine: Engine, function: str, told: str) -> None:
+def test_a_run_that_counts_epochs_alone_is_placed_by_them(engine: Engine, function: str, expected: str) -> None:
     raised = traceback("KeyError: 'image'", [("/job/train.py", 9, function, "show(sample['image'])")])
     answer = engine.triage(from_bytes(text("Epoch 3/50, loss: 0.61", raised))).answer
     assert answer is not None
-    assert answer.says.endswith(told)
+    assert answer.says.endswith(expected)
 
 
-def test_a_bar_that_has_just_begun_does_not_count_the_steps_told_behind_it(engine: Engine) -> None:
+def test_a_bar_that_has_just_begun_does_not_count_the_steps_reported_after_it(engine: Engine) -> None:
     line = "  0%|          | 0/569 [00:00<?, ?it/s]epoch: 4  step: 359  loss: 20.40"
-    told = engine.triage(from_bytes(text(line, traceback("KeyError: 'image'"))))
-    assert told.run.step == 359
-    assert "total_steps" not in {fact.name for fact in told.facts}
+    verdict = engine.triage(from_bytes(text(line, traceback("KeyError: 'image'"))))
+    assert verdict.run.step == 359
+    assert "total_steps" not in {fact.name for fact in verdict.facts}
 
 
 def test_a_printed_version_is_not_inferred(engine: Engine) -> None:
@@ -114,7 +114,7 @@ def test_a_printed_version_is_not_inferred(engine: Engine) -> None:
     assert run.versions_inferred == {}
 
 
-def test_what_the_log_does_not_tell_is_null(engine: Engine) -> None:
+def test_what_the_log_does_not_show_is_null(engine: Engine) -> None:
     run = facts(engine, "KeyError: 'image'")
     assert (run.launcher, run.world_size, run.phase, run.step, run.started, run.exit_code) == (None,) * 6
     assert (run.versions, run.versions_inferred, run.seconds_after_failure) == ({}, {}, None)

@@ -16,7 +16,7 @@ LOST = [(file, line, function, code) for file, line, function, code in WAITING]
 
 
 def error_file(raised: str, at: int) -> bytes:
-    """-> torchelastic's copy of an exception, written `at` seconds since 1970."""
+    """Returns torchelastic's copy of an exception, written `at` seconds since 1970."""
     stack = "\n".join([*traceback(raised), ""])
     return json.dumps(
         {"message": {"message": raised, "extraInfo": {"py_callstack": stack, "timestamp": str(at)}}}
@@ -24,7 +24,7 @@ def error_file(raised: str, at: int) -> bytes:
 
 
 def tree(root: str, attempt: int, local: int, rank: int, at: int, culprit: bool) -> dict[str, bytes]:
-    """-> the files of one worker, which trained before it failed; torch writes no times into them."""
+    """Returns the files of one worker, which trained before it failed; torch writes no times into them."""
     folder = f"{root}/attempt_{attempt}/{local}"
     raised = traceback(RAISED) if culprit else traceback(PEER_CLOSED, LOST)
     return {
@@ -41,7 +41,7 @@ def spread(folder: Path, files: dict[str, bytes]) -> Path:
     return folder
 
 
-def test_a_tree_tells_launcher_phase_and_the_time_of_the_failure(engine: Engine, tmp_path: Path) -> None:
+def test_a_tree_shows_launcher_phase_and_the_time_of_the_failure(engine: Engine, tmp_path: Path) -> None:
     files = tree("none_x1", 0, 0, 0, 1777626009, culprit=False) | tree("none_x1", 0, 1, 1, 1777626000, culprit=True)
     verdict = engine.triage(open_path(spread(tmp_path, files)))
     root, run = verdict.root_cause, verdict.run
@@ -115,7 +115,7 @@ def test_the_hosts_of_a_node_list(engine: Engine, tmp_path: Path, line: str) -> 
     assert dated(engine, tmp_path, "step 1 loss 0.5", traceback(RAISED), line).run.hosts == ("gpu001", "gpu002")
 
 
-def test_srun_tells_on_which_host_a_rank_ran(engine: Engine, tmp_path: Path) -> None:
+def test_srun_shows_on_which_host_a_rank_ran(engine: Engine, tmp_path: Path) -> None:
     raised = [f"3: {line}" for line in traceback(RAISED)]
     steps = [f"{rank}: step {step} loss 0.5" for step in range(5) for rank in range(4)]
     verdict = dated(engine, tmp_path, steps, raised, "srun: error: gpu002: tasks 2-3: Exited with exit code 1")

@@ -5,7 +5,7 @@ from torchtriage.reading.sources import from_bytes
 RAISED = "KeyError: 'image'"
 
 
-def test_tail_of_several_files_tells_whose_lines_follow(engine: Engine) -> None:
+def test_tail_of_several_files_shows_whose_lines_follow(engine: Engine) -> None:
     lost = traceback(PEER_CLOSED, WAITING)
     log = text("==> logs/rank_0.log <==", "step 1 loss 0.5", lost, "", "==> logs/rank_3.log <==", traceback(RAISED))
     root = engine.triage(from_bytes(log)).root_cause
@@ -22,7 +22,7 @@ def test_composers_blocks_of_a_rank_far_from_both_ends_of_a_log(engine: Engine) 
     assert root.rank == 2
 
 
-def test_what_stands_behind_a_block_is_not_its_ranks(engine: Engine) -> None:
+def test_what_is_after_a_block_is_not_its_ranks(engine: Engine) -> None:
     blocks = [(f"----------Begin global rank {rank} STDERR----------", "a warning",
                f"----------End global rank {rank} STDERR----------") for rank in (2, 3)]  # fmt: skip
     log = text(*(line for block in blocks for line in block), traceback(RAISED))
@@ -31,7 +31,7 @@ def test_what_stands_behind_a_block_is_not_its_ranks(engine: Engine) -> None:
     assert root.rank is None
 
 
-def test_a_heading_that_names_no_rank_tells_none(engine: Engine) -> None:
+def test_a_heading_that_names_no_rank_shows_none(engine: Engine) -> None:
     root = engine.triage(from_bytes(text("==> train.log <==", traceback(RAISED)))).root_cause
     assert root is not None
     assert root.rank is None

@@ -16,7 +16,7 @@ def test_a_regex_falls_into_words_groups_and_classes(source: str, ways: list[lis
     assert alternatives(source) == ways
 
 
-def test_the_first_token_that_fails_shows_what_stands_there() -> None:
+def test_the_first_token_that_fails_shows_what_is_there() -> None:
     laid = align(
         Sign(regex=r"DataLoader worker \(pid \d+\) is killed by signal: Bus"),
         "DataLoader worker (pid 7) is killed by signal: Killed",

@@ -9,14 +9,14 @@ BUG = traceback("AttributeError: 'NoneType' object has no attribute 'mul'")
 LEFT_ALONE = traceback(PEER_CLOSED, WAITING)
 
 
-def test_a_rank_that_nothing_tells_is_left_open(engine: Engine) -> None:
+def test_a_rank_that_nothing_shows_is_left_open(engine: Engine) -> None:
     log = text(BANNER, steps([0]), BUG, LEFT_ALONE, LEFT_ALONE, OLD.format(1, 0, 70), report((0, 1), [(1, 1), (2, 1)]))
     root = engine.triage(from_bytes(log)).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("usage.python-error", None)
 
 
-def test_where_all_failed_alike_the_first_one_stands_for_them(engine: Engine) -> None:
+def test_where_all_failed_alike_the_first_one_is_for_them(engine: Engine) -> None:
     log = text(BANNER, steps([0]), BUG, BUG, OLD.format(1, 0, 70), report((0, 1), [(1, 1)]))
     root = engine.triage(from_bytes(log)).root_cause
     assert root is not None
@@ -37,7 +37,7 @@ def test_two_agents_that_give_up_are_one_attempt(engine: Engine) -> None:
     assert verdict.run.attempts == 1
 
 
-def test_of_two_reports_the_earlier_failure_is_told(engine: Engine) -> None:
+def test_of_two_reports_the_earlier_failure_is_reported(engine: Engine) -> None:
     late = [line.replace("09:10:00", "09:10:51") for line in report((0, 1), [(3, 1)], host="gpu-8")]
     root = engine.triage(from_bytes(text(late, report((4, 1), host="gpu-7")))).root_cause
     assert root is not None

@@ -59,10 +59,10 @@ def test_a_log_means_the_same_whatever_surrounds_its_lines(engine: Engine, form:
     assert engine.triage(from_bytes(content)).fingerprint == plain.fingerprint
 
 
-@pytest.mark.parametrize("told", [HEALTHY, HEALTHY[:-1]], ids=["to its end", "still going on"])
+@pytest.mark.parametrize("expected", [HEALTHY, HEALTHY[:-1]], ids=["to its end", "still going on"])
 @pytest.mark.parametrize("form", [*WRAPPINGS, *SURROUNDED, *COPIED])
-def test_a_healthy_log_is_healthy_in_every_form(engine: Engine, form: str, told: list[str]) -> None:
-    content, _ = {**WRAPPINGS, **SURROUNDED, **COPIED}[form](told)
+def test_a_healthy_log_is_healthy_in_every_form(engine: Engine, form: str, expected: list[str]) -> None:
+    content, _ = {**WRAPPINGS, **SURROUNDED, **COPIED}[form](expected)
     assert engine.triage(from_bytes(content)).outcome == "healthy"
 
 
@@ -126,7 +126,7 @@ def test_powershell_puts_its_own_lines_into_a_traceback(engine: Engine) -> None:
     assert (root.exception.type, root.evidence[0].line) == ("KeyError", 11)
 
 
-def test_a_traceback_behind_two_prefixes_is_one_failure(engine: Engine) -> None:
+def test_a_traceback_after_two_prefixes_is_one_failure(engine: Engine) -> None:
     lines = [f"[default1]:step {number} loss 2.0" for number in range(20)]
     lines += traceback("KeyError: 'x'", prefix="[default1]:[rank13]: ")
     verdict = engine.triage(from_bytes(text(lines)))

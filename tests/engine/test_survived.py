@@ -45,7 +45,7 @@ def test_an_uncaught_exception_of_the_script_is_its_end(engine: Engine, behind: 
     assert entry(triage(engine, losses(0, 20), MISSING, behind)) == "usage.python-error"
 
 
-def test_an_exit_status_behind_the_late_output_does_not_hide_the_exception(engine: Engine) -> None:
+def test_an_exit_status_after_the_late_output_does_not_hide_the_exception(engine: Engine) -> None:
     verdict = triage(engine, losses(0, 5), MISSING, losses(5, 160), "srun: error: n3: task 0: Exited with exit code 1")
     assert entry(verdict) == "usage.python-error"
 
@@ -69,19 +69,19 @@ def test_a_rank_that_falls_silent_while_others_print_has_not_survived(engine: En
     assert triage(engine, steps(range(4)), failed, steps(range(4), 20, 60)).outcome == "healthy"
 
 
-def test_an_error_quoted_behind_the_last_step_is_read(engine: Engine) -> None:
+def test_an_error_quoted_after_the_last_step_is_read(engine: Engine) -> None:
     quoted = 'It stops every time, it says "AssertionError: You should call prepare first" and that is all'
     assert entry(triage(engine, losses(0, 4), quoted)) == "usage.python-error"
     assert triage(engine, quoted, losses(0, 4)).outcome == "healthy"
 
 
-def test_an_error_quoted_beside_the_launchers_line_is_the_cause(engine: Engine) -> None:
+def test_an_error_quoted_next_to_the_launchers_line_is_the_cause(engine: Engine) -> None:
     quoted = 'my run ends with "AssertionError: You should call prepare first"'
     assert entry(triage(engine, quoted, agent(1))) == "usage.python-error"
     assert entry(triage(engine, "my run ends, no idea why", agent(1))) == "elastic.child-failed"
 
 
-def test_code_that_a_launchers_traceback_quotes_is_no_message(engine: Engine) -> None:
+def test_code_that_a_launchers_traceback_quotes_is_not_a_message(engine: Engine) -> None:
     frames = [("/env/site-packages/torch/distributed/run.py", 9, "main", "raise RendezvousConnectionError(")]
     refused = "torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to the C10d store has failed."
     root = triage(engine, traceback(refused, frames)).root_cause
@@ -89,12 +89,12 @@ def test_code_that_a_launchers_traceback_quotes_is_no_message(engine: Engine) ->
     assert root.evidence[0].text == refused
 
 
-def test_an_agent_that_gave_up_is_no_survival(engine: Engine) -> None:
+def test_an_agent_that_gave_up_is_not_survival(engine: Engine) -> None:
     parts = (BANNER, losses(0, 20), MISSING, losses(20, 160), agent(1), report((0, 1)))
     assert entry(triage(engine, *parts)) == "usage.python-error"
 
 
-def test_a_notice_that_ranks_are_awaited_is_no_failure_once_the_barrier_was_passed(engine: Engine) -> None:
+def test_a_notice_that_ranks_are_awaited_is_not_a_failure_once_the_barrier_was_passed(engine: Engine) -> None:
     waiting = (
         "05/01/2026 09:00:00 - INFO - torch.distributed.distributed_c10d -   Waiting in store based barrier to initialize "
         "process group for rank: 3, key: store_based_barrier_key:1 (world_size=6, worker_count=4, timeout=0:30:00)"
@@ -116,29 +116,29 @@ NO_SUCH_MODULE = traceback("ModuleNotFoundError: No module named 'fancy_attn'",
         ("pod/train-1  ", "9m  Normal  Scheduled  pod/train-2  Successfully assigned ml/train-2 to gpu-7", "k8s.unschedulable"),
     ],
 )  # fmt: skip
-def test_a_pod_that_was_placed_at_last_is_no_failure(
+def test_a_pod_that_was_placed_at_last_is_not_a_failure(
     engine: Engine, queued: str, placed: str, expected: str | None
 ) -> None:
     waits = f"  Warning  FailedScheduling  9m  {queued}default-scheduler  0/4 nodes are available: 4 Insufficient nvidia.com/gpu."
     assert entry(triage(engine, "Events:", waits, placed)) == expected
 
 
-def test_a_gang_that_was_placed_at_last_is_no_failure(engine: Engine) -> None:
+def test_a_gang_that_was_placed_at_last_is_not_a_failure(engine: Engine) -> None:
     waits = "  Warning  PodGroupPending  9m  vc-controller-manager  PodGroup ml:train unschedule,reason: 4/0 tasks in gang unschedulable: pod group is not ready"
     placed = "  Normal   Scheduled  8m  volcano  Successfully assigned ml/train-1 to gpu-7"
     assert entry(triage(engine, "Events:", waits)) == "k8s.unschedulable"
     assert entry(triage(engine, "Events:", waits, placed)) is None
 
 
-def test_a_module_that_the_run_can_do_without_is_no_failure(engine: Engine) -> None:
+def test_a_module_that_the_run_can_do_without_is_not_a_failure(engine: Engine) -> None:
     assert triage(engine, NO_SUCH_MODULE, losses(0, 20)).outcome == "healthy"
     assert entry(triage(engine, NO_SUCH_MODULE, losses(0, 4), MISSING)) == "usage.python-error"
     assert entry(triage(engine, NO_SUCH_MODULE, "step 0 begins")) == "env.import-error"
-    told = "ImportError: fancy_attn is not installed; the plain one is used"
-    assert triage(engine, told, losses(0, 3)).outcome == "healthy"
+    line = "ImportError: fancy_attn is not installed; the plain one is used"
+    assert triage(engine, line, losses(0, 3)).outcome == "healthy"
 
 
-def test_an_exception_that_code_of_the_run_caught_gives_way_to_the_one_that_nobody_did(engine: Engine) -> None:
+def test_an_exception_that_code_of_the_run_caught_gives_way_to_the_one_that_no_one_did(engine: Engine) -> None:
     caught = traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)
     assert entry(triage(engine, losses(0, 4), caught, losses(4, 4), MISSING)) == "usage.python-error"
     assert entry(triage(engine, losses(0, 4), caught, MISSING)) == "storage.io-error"
@@ -154,7 +154,7 @@ def test_rays_envelope_gives_way_to_the_exception_in_it(engine: Engine) -> None:
     assert "divisible by 16" in verdict.root_cause.evidence[0].text
 
 
-def test_what_training_went_on_after_is_no_cause_of_what_ended_it(engine: Engine) -> None:
+def test_what_training_continued_after_is_not_a_cause_of_what_ended_it(engine: Engine) -> None:
     caught = [*losses(0, 20), *traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)]
     assert entry(triage(engine, caught, losses(20, 20), "run.sh: line 4: 212 Killed    python train.py")) == (
         "process.oom-killed"
@@ -170,7 +170,7 @@ def test_a_logged_failure_stays_where_the_only_other_one_was_caught(engine: Engi
     assert entry(triage(engine, log)) == "usage.python-error"
 
 
-def test_a_warning_among_steps_is_no_cause_of_what_ended_the_run_later(engine: Engine) -> None:
+def test_a_warning_among_steps_is_not_a_cause_of_what_ended_the_run_later(engine: Engine) -> None:
     again = "WARNING: ran out of memory: CUDA out of memory. Tried to allocate 2.00 GiB; retrying the batch"
     left = "srun: error: n3: task 0: Exited with exit code 1"
     assert entry(triage(engine, losses(0, 20), again, losses(20, 20), left)) == "elastic.child-failed"
@@ -184,21 +184,21 @@ def test_the_end_of_another_file_does_not_end_what_this_one_survived(engine: Eng
     assert entry(engine.triage(open_path(tmp_path))) == "elastic.child-failed"
 
 
-def test_a_line_that_says_that_the_program_goes_on_is_no_cause_beside_another(engine: Engine) -> None:
+def test_a_line_that_says_that_the_program_continues_is_not_a_cause_next_to_another(engine: Engine) -> None:
     kept = "ERROR: snapshot not written: [Errno 28] No space left on device: '/out/s4' - continuing without it"
     limit = "slurmstepd: error: *** JOB 77 ON n3 CANCELLED AT 2026-04-02T10:00:00 DUE TO TIME LIMIT ***"
     assert entry(triage(engine, losses(0, 4), kept, losses(4, 4), limit)) == "slurm.time-limit"
     assert entry(triage(engine, kept)) == "storage.disk-full"
 
 
-def test_a_warning_of_nccls_that_comes_again_between_steps_is_got_over(engine: Engine) -> None:
+def test_a_warning_of_nccls_that_comes_again_between_steps_is_survived(engine: Engine) -> None:
     warned = "n3:41:77 [2] transport/nvls.cc:600 NCCL WARN Cuda failure 1 'invalid argument'"
     between = [warned, *losses(0, 2), warned, *losses(2, 4)]
     assert triage(engine, between).outcome == "healthy"
     assert entry(triage(engine, losses(0, 6), warned, warned)) == "nccl.unhandled-cuda-error"
 
 
-def test_a_thread_of_the_loaders_that_fails_once_all_is_saved_is_no_failure(engine: Engine) -> None:
+def test_a_thread_of_the_loaders_that_fails_once_all_is_saved_is_not_a_failure(engine: Engine) -> None:
     pinning = "/env/lib/python3.11/site-packages/torch/utils/data/_utils/pin_memory.py"
     reading = "/usr/lib/python3.11/multiprocessing/connection.py"
     frames = [(pinning, 40, "do_one_step", "r = queue.get()"), (reading, 379, "_recv", "chunk = read(handle, left)")]
@@ -208,7 +208,7 @@ def test_a_thread_of_the_loaders_that_fails_once_all_is_saved_is_no_failure(engi
     assert triage(engine, losses(0, 20), thread).outcome != "healthy"
 
 
-def test_an_exception_in_the_middle_that_was_caught_is_no_failure(engine: Engine) -> None:
+def test_an_exception_in_the_middle_that_was_caught_is_not_a_failure(engine: Engine) -> None:
     caught = traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)
     assert triage(engine, losses(0, 20), caught, losses(20, 20)).outcome == "healthy"
     assert entry(triage(engine, losses(0, 20), caught)) == "storage.io-error"
@@ -229,7 +229,7 @@ IN_A_THREAD = [
 ]
 
 
-def test_a_trackers_summary_below_a_logged_exception_is_no_good_end(engine: Engine) -> None:
+def test_a_trackers_summary_below_a_logged_exception_is_not_a_good_end(engine: Engine) -> None:
     verdict = triage(engine, losses(0, 20), LOGGED, SUMMARY)
     assert verdict.outcome == "unexplained"
     assert verdict.root_cause
@@ -245,12 +245,12 @@ def test_a_good_end_below_a_logged_exception_makes_the_run_healthy(engine: Engin
     assert triage(engine, losses(0, 20), LOGGED, "Training finished").outcome == "healthy"
 
 
-def test_what_failed_before_a_good_end_is_no_cause_of_what_failed_after_it(engine: Engine) -> None:
+def test_what_failed_before_a_good_end_is_not_a_cause_of_what_failed_after_it(engine: Engine) -> None:
     log = [*losses(0, 20), *IN_A_THREAD, "Training finished", "exporting the weights", *MISSING]
     assert entry(triage(engine, log)) == "usage.python-error"
 
 
-def test_steps_are_told_in_chinese_too(engine: Engine) -> None:
+def test_steps_are_reported_in_chinese_too(engine: Engine) -> None:
     steps_told = [f"第{step}步 损失 {3 / (step + 1):.4f}" for step in range(40)]
     caught = traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)
     assert triage(engine, steps_told[:20], caught, steps_told[20:]).outcome == "healthy"
@@ -280,7 +280,7 @@ def test_a_script_that_was_started_again_without_its_modules_failed_of_that(engi
     assert entry(triage(engine, stopped, losses(0, 20), other)) == "user.cancelled"
 
 
-def test_that_tensorflow_registers_a_library_twice_is_no_failure(engine: Engine) -> None:
+def test_that_tensorflow_registers_a_library_twice_is_not_a_failure(engine: Engine) -> None:
     twice = "E external/xla/cuda_fft.cc:477] Unable to register cuFFT factory: Attempting to register factory for plugin cuFFT when one has already been registered"
     dated = "2026-01-26 14:36:31.715885: "
     behind = [
@@ -329,7 +329,7 @@ def test_a_distributed_job_that_could_not_load_its_modules_when_started_again_fa
     ],
     ids=["at once", "another script", "interrupted", "a lost peer", "two processes", "a rank"],
 )  # fmt: skip
-def test_what_failed_beside_an_exception_is_no_later_job(engine: Engine, later: list[str]) -> None:
+def test_what_failed_next_to_an_exception_is_not_a_later_job(engine: Engine, later: list[str]) -> None:
     assert entry(triage(engine, PROLOG, OUT_OF_MEMORY, later)) == "cuda.oom"
 
 
@@ -351,14 +351,14 @@ def test_a_server_serves_on_after_a_request_that_was_wrong(engine: Engine) -> No
     assert triage(engine, BANNER, begun).outcome != "healthy"
 
 
-def test_what_dynamo_left_uncompiled_is_no_failure_where_training_goes_on(engine: Engine) -> None:
+def test_what_dynamo_left_uncompiled_is_not_a_failure_where_training_continues(engine: Engine) -> None:
     raised = "torch._dynamo.exc.TorchRuntimeError: Failed running call_function <built-in method ones>(*(1,), **{}):"
     frames = [("/env/lib/python3.11/site-packages/torch/_dynamo/utils.py", 1397, "run_node", "return node.target()")]
-    for told in (
+    for found in (
         "[2026-05-01 09:00:00,120] torch._dynamo.convert_frame: [WARNING] ",
         "W0501 09:00:00.120000 7 torch/_dynamo/convert_frame.py:824] ",
     ):
-        failed = [told + "WON'T CONVERT forward /job/model.py line 8", *traceback(raised, frames, told)]
+        failed = [found + "WON'T CONVERT forward /job/model.py line 8", *traceback(raised, frames, found)]
         assert triage(engine, BANNER, failed, losses(0, 4)).outcome == "healthy"
     assert triage(engine, BANNER, traceback(raised, frames), losses(0, 2)).outcome == "explained"
 
@@ -393,7 +393,7 @@ def test_a_request_that_is_made_again_ends_nothing(engine: Engine, line: str) ->
         "slurmstepd: error: pyxis: failed to import docker image",
     ],
 )
-def test_what_could_not_be_started_is_no_failure_of_a_run_that_trains_on(engine: Engine, refused: str) -> None:
+def test_what_could_not_be_started_is_not_a_failure_of_a_run_that_trains_on(engine: Engine, refused: str) -> None:
     assert triage(engine, refused, steps(range(1), count=200)).outcome == "healthy"
     root = triage(engine, steps(range(1), count=200), refused).root_cause
     assert root is not None
@@ -405,7 +405,7 @@ def bars(first: int, count: int, step: int) -> list[str]:
     ]
 
 
-def test_a_bar_that_is_drawn_again_at_the_same_step_is_no_progress(engine: Engine) -> None:
+def test_a_bar_that_is_drawn_again_at_the_same_step_is_not_progress(engine: Engine) -> None:
     logged = ["ERROR:trainer:step failed", *traceback("KeyError: 'widget'", INNER)]
     assert entry(triage(engine, bars(0, 1, 44), logged, bars(1, 9, 45))) is not None
     onward = [line for step in range(46, 60) for line in bars(step - 40, 1, step)]
@@ -413,7 +413,7 @@ def test_a_bar_that_is_drawn_again_at_the_same_step_is_no_progress(engine: Engin
     assert triage(engine, bars(0, 9, 45)).outcome == "inconclusive"
 
 
-def test_an_exception_that_is_met_by_a_retry_is_no_cause_of_what_failed_later(engine: Engine) -> None:
+def test_an_exception_that_is_met_by_a_retry_is_not_a_cause_of_what_failed_later(engine: Engine) -> None:
     tried = [f"OSError: [Errno 5] Input/output error: '/d/a.bin' (try {number}), retrying in 5 s" for number in (1, 2)]
     assert entry(triage(engine, tried, losses(0, 3), MISSING)) == "usage.python-error"
     assert triage(engine, tried, losses(0, 9)).outcome == "healthy"
@@ -427,7 +427,7 @@ def test_a_launch_below_a_finished_report_is_another_run(engine: Engine, again: 
     assert triage(engine, first, "Training finished").outcome != "healthy"
 
 
-def test_a_start_under_nohup_ends_the_run_whose_traceback_stands_right_above(engine: Engine) -> None:
+def test_a_start_under_nohup_ends_the_run_whose_traceback_is_right_above(engine: Engine) -> None:
     verdict = triage(engine, "nohup: ignoring input", MISSING, "nohup: ignoring input", losses(0, 9))
     assert verdict.outcome == "healthy"
     assert [run.entry for run in verdict.earlier_runs] == ["usage.python-error"]

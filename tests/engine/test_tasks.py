@@ -17,7 +17,7 @@ LABELS: dict[str, Label] = {
 }
 
 
-def told(label: Label, task: int, lines: list[str] | str) -> list[str]:
+def with_label(label: Label, task: int, lines: list[str] | str) -> list[str]:
     return [label(task) + line for line in ([lines] if isinstance(lines, str) else lines)]
 
 
@@ -31,41 +31,43 @@ def label(request: pytest.FixtureRequest) -> Label:
 
 
 @pytest.mark.parametrize("banner", [True, False])
-def test_a_task_that_is_a_launcher_is_no_rank(engine: Engine, label: Label, banner: bool) -> None:
-    begin = told(label, 0, BANNER) + told(label, 1, BANNER) if banner else []
-    end = told(label, 1, agent(1, 2)) + told(label, 1, report((6, 1)))
-    root = triage(engine, begin, progress(label), told(label, 1, traceback(KEY)), end).root_cause
+def test_a_task_that_is_a_launcher_is_not_a_rank(engine: Engine, label: Label, banner: bool) -> None:
+    begin = with_label(label, 0, BANNER) + with_label(label, 1, BANNER) if banner else []
+    end = with_label(label, 1, agent(1, 2)) + with_label(label, 1, report((6, 1)))
+    root = triage(engine, begin, progress(label), with_label(label, 1, traceback(KEY)), end).root_cause
     assert root is not None
     assert (root.entry, root.rank, root.host) == ("usage.python-error", 6, "gpu-7")
 
 
-def test_without_the_report_a_node_tells_no_rank(engine: Engine, label: Label) -> None:
-    root = triage(engine, progress(label), told(label, 1, traceback(KEY)), told(label, 1, agent(1, 2))).root_cause
+def test_without_the_report_a_node_shows_no_rank(engine: Engine, label: Label) -> None:
+    root = triage(
+        engine, progress(label), with_label(label, 1, traceback(KEY)), with_label(label, 1, agent(1, 2))
+    ).root_cause
     assert root is not None
     assert root.rank is None
     assert not any("rank 1" in reason for reason in root.reasons)
 
 
 def test_the_workers_own_label_counts(engine: Engine, label: Label) -> None:
-    failed = told(label, 0, traceback(PEER_CLOSED, WAITING, "[rank0]: ")) + told(
+    failed = with_label(label, 0, traceback(PEER_CLOSED, WAITING, "[rank0]: ")) + with_label(
         label, 1, traceback(KEY, prefix="[rank6]: ")
     )
-    root = triage(engine, progress(label), failed, told(label, 1, agent(1, 2))).root_cause
+    root = triage(engine, progress(label), failed, with_label(label, 1, agent(1, 2))).root_cause
     assert root is not None
     assert root.rank == 6
 
 
 def test_torchruns_label_within_that_of_a_task(engine: Engine, label: Label) -> None:
-    failed = told(label, 1, traceback(KEY, prefix="[default2]:"))
+    failed = with_label(label, 1, traceback(KEY, prefix="[default2]:"))
     listed = [line.replace("local_rank: 6", "local_rank: 2") for line in report((6, 1))]
-    verdict = triage(engine, progress(label), failed, told(label, 1, agent(1, 2)), told(label, 1, listed))
+    verdict = triage(engine, progress(label), failed, with_label(label, 1, agent(1, 2)), with_label(label, 1, listed))
     assert verdict.root_cause is not None
     assert verdict.root_cause.rank == 6
     assert all(cascade.entry for cascade in verdict.cascades)
 
 
 def test_a_task_without_a_launcher_is_a_rank(engine: Engine, label: Label) -> None:
-    root = triage(engine, progress(label), told(label, 1, traceback(KEY))).root_cause
+    root = triage(engine, progress(label), with_label(label, 1, traceback(KEY))).root_cause
     assert root is not None
     assert root.rank == 1
 
@@ -78,14 +80,14 @@ def test_a_task_without_a_launcher_is_a_rank(engine: Engine, label: Label) -> No
         (["srun: error: gpu-3: tasks 2-3: Exited with exit code 1"], None),
     ],
 )
-def test_srun_tells_whose_traceback_it_is(engine: Engine, said: list[str], rank: int | None) -> None:
+def test_srun_shows_whose_traceback_it_is(engine: Engine, said: list[str], rank: int | None) -> None:
     steps = [f"step {step} loss 0.5" for step in range(20)]
     root = triage(engine, steps, traceback(KEY), said).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("usage.python-error", rank)
 
 
-def test_srun_tells_no_rank_of_a_launchers_worker(engine: Engine) -> None:
+def test_srun_shows_no_rank_of_a_launchers_worker(engine: Engine) -> None:
     steps = [f"step {step} loss 0.5" for step in range(20)]
     root = triage(
         engine, BANNER, steps, traceback(KEY), "srun: error: gpu-3: task 3: Exited with exit code 1"
@@ -94,7 +96,7 @@ def test_srun_tells_no_rank_of_a_launchers_worker(engine: Engine) -> None:
     assert root.rank is None
 
 
-def test_srun_tells_which_task_ran_out_of_memory(engine: Engine) -> None:
+def test_srun_shows_which_task_ran_out_of_memory(engine: Engine) -> None:
     steps = [f"[rank {rank}] step {step} loss 0.5" for step in range(9) for rank in range(4)]
     said = ["slurmstepd: error: Detected 1 oom_kill event in StepId=12.0. Some of the step tasks have been OOM Killed.",
             "srun: error: gpu-3: task 3: Out Of Memory"]  # fmt: skip
@@ -108,7 +110,7 @@ def test_a_launcher_of_one_worker_has_that_workers_rank(engine: Engine, workers:
     label = LABELS["srun -l"]
     begun = f"+ srun -l torchrun --nnodes=2 --nproc_per_node={workers} train.py"
     root = triage(
-        engine, begun, progress(label), told(label, 1, traceback(KEY)), told(label, 1, agent(1, 0))
+        engine, begun, progress(label), with_label(label, 1, traceback(KEY)), with_label(label, 1, agent(1, 0))
     ).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("usage.python-error", rank)

@@ -17,13 +17,13 @@ def test_an_optional_part_goes_with_its_slot() -> None:
 
 
 def test_a_value_takes_one_line_of_bounded_length() -> None:
-    told = filled("{message}", {"message": "a\n  b " + "x" * 500})
-    assert told is not None
-    assert told.startswith("a b xxx")
-    assert len(told) == MAX_VALUE_LENGTH
+    sentence = filled("{message}", {"message": "a\n  b " + "x" * 500})
+    assert sentence is not None
+    assert sentence.startswith("a b xxx")
+    assert len(sentence) == MAX_VALUE_LENGTH
 
 
-def test_braces_of_code_are_no_slots() -> None:
+def test_braces_of_code_are_not_slots() -> None:
     assert slots("{k: v for k, v in sd.items()} {module}") == {"module"}
 
 
@@ -46,16 +46,16 @@ def test_what_may_be_left_out_goes_where_one_of_its_slots_is_not_known() -> None
     assert filled(template, {"shard": "3", "step": "7", "steps": "90"}) == "Shard 3 is short; step 7 of 90 read it."
 
 
-def test_a_value_is_not_cut_behind_an_abbreviation() -> None:
+def test_a_value_is_not_cut_after_an_abbreviation() -> None:
     first = "Graph break due to an unsupported builtin of a third-party extension."
     assert filled("{message}", {"message": f"{first} It is one (e.g. of pybind). " + "x" * 200}) == (
         f"{first} It is one (e.g. of pybind)."
     )
-    told = filled(
+    sentence = filled(
         "{message}", {"message": "Python cannot trace this builtin, which is part of a module (e.g. " + "x" * 200}
     )
-    assert told is not None
-    assert len(told) == MAX_VALUE_LENGTH
+    assert sentence is not None
+    assert len(sentence) == MAX_VALUE_LENGTH
 
 
 def test_a_long_value_is_cut_between_words() -> None:

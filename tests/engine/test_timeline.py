@@ -17,7 +17,7 @@ def timed_out(rank: int, second: int) -> str:
     )
 
 
-def told(engine: Engine, run: Run) -> tuple[RankMark, ...]:
+def marks_of(engine: Engine, run: Run) -> tuple[RankMark, ...]:
     return engine.triage(run).timeline
 
 
@@ -28,7 +28,7 @@ def kinds(marks: tuple[RankMark, ...]) -> dict[str, str]:
 def test_who_failed_first_who_waited_and_who_was_stopped(engine: Engine) -> None:
     waiting = traceback(PEER_CLOSED, WAITING, "[rank0]: ")
     log = text(steps(range(3)), traceback(OOM, prefix="[rank1]: "), waiting, agent(1, 1), report((1, 1), [(2, -15)]))
-    marks = told(engine, from_bytes(log))
+    marks = marks_of(engine, from_bytes(log))
     assert kinds(marks) == {"1": "first", "0": "waited", "2": "stopped"}
     assert marks[0].entry == "cuda.oom"
     lines = log.decode().splitlines()
@@ -39,13 +39,13 @@ def test_who_failed_first_who_waited_and_who_was_stopped(engine: Engine) -> None
 
 def test_times_and_how_long_it_waited_are_those_of_the_log(engine: Engine) -> None:
     log = text("2026-05-01 09:00:00,000 started", steps(range(3)), timed_out(0, 1), timed_out(2, 5))
-    marks = {str(mark.ranks): mark for mark in told(engine, from_bytes(log))}
+    marks = {str(mark.ranks): mark for mark in marks_of(engine, from_bytes(log))}
     assert marks["2"].time == "2026-05-01T09:20:05.000000"
     assert marks["2"].waited == 600.029
     assert (marks["1"].kind, marks["1"].time, marks["1"].waited) == ("silent", None, None)
 
 
-def test_a_time_without_a_year_is_told_as_it_is(engine: Engine) -> None:
+def test_a_time_without_a_year_is_reported_as_it_is(engine: Engine) -> None:
     verdict = engine.triage(from_bytes(text(timed_out(0, 1), timed_out(2, 5), timed_out(1, 2))))
     assert {str(mark.ranks): mark.time for mark in verdict.timeline} == {
         "0": "--05-01T09:20:01.000000", "2": "--05-01T09:20:05.000000", "1": "--05-01T09:20:02.000000",
@@ -58,22 +58,22 @@ def test_many_ranks_of_a_kind_share_a_mark(engine: Engine) -> None:
     ranks = [rank for rank in range(2 * MAX_OWN_MARKS) if rank != 7]
     log = text("2026-05-01 09:00:00,000 started", traceback(OOM, prefix="[rank7]: "),
                [timed_out(rank, rank % 60) for rank in ranks])  # fmt: skip
-    first, waited = told(engine, from_bytes(log))
+    first, waited = marks_of(engine, from_bytes(log))
     assert (str(first.ranks), first.kind) == ("7", "first")
     assert (str(waited.ranks), waited.kind) == (f"0-6,8-{2 * MAX_OWN_MARKS - 1}", "waited")
     assert waited.time == "2026-05-01T09:20:00.000000"
     assert waited.until == "2026-05-01T09:20:59.000000"
 
 
-def test_ranks_without_a_failure_of_their_own_are_told_as_such(engine: Engine) -> None:
+def test_ranks_without_a_failure_of_their_own_are_reported_as_such(engine: Engine) -> None:
     log = text([f"[rank{rank}]: step 1" for rank in range(4)], traceback(OOM, prefix="[rank1]: "))
-    marks = told(engine, from_bytes(log))
+    marks = marks_of(engine, from_bytes(log))
     assert kinds(marks) == {"1": "first", "0,2-3": "silent"}
     assert marks[-1].line is None
 
 
 def test_a_healthy_run_has_none(engine: Engine) -> None:
-    assert told(engine, from_bytes(text(steps(range(4))))) == ()
+    assert marks_of(engine, from_bytes(text(steps(range(4))))) == ()
 
 
 def test_one_that_never_came_has_no_time_of_its_own(engine: Engine) -> None:

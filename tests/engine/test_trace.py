@@ -12,7 +12,7 @@ LOG = Path(__file__).parents[1] / "corpus" / "abort_three_attempts" / "log.txt"
 STEPS = ["read", "scan and windows", "lines", "events", "fallbacks", "matches", "cause", "verdict"]
 
 
-def test_each_step_is_told_with_its_own_time(engine: Engine) -> None:
+def test_each_step_is_reported_with_its_own_time(engine: Engine) -> None:
     ticks = count()
     trace = Trace(lambda: float(next(ticks)))
     traced = engine.triage(open_path(LOG), trace=trace)

@@ -25,14 +25,14 @@ def test_the_only_named_rank_is_that_of_a_failure_without_one(engine: Engine) ->
     assert (root.entry, root.rank) == ("cuda.oom", 1)
 
 
-def test_a_rank_told_at_the_end_of_a_message_counts(engine: Engine) -> None:
+def test_a_rank_reported_at_the_end_of_a_message_counts(engine: Engine) -> None:
     message = "AssertionError: FSDP assumes layer.0.weight is in the state_dict. param_name=weight rank=2."
     root = triage(engine, traceback(message)).root_cause
     assert root is not None
     assert root.rank == 2
 
 
-def test_where_the_rank_waited_that_is_behind_stands_among_the_evidence(engine: Engine) -> None:
+def test_where_the_rank_waited_that_is_behind_is_among_the_evidence(engine: Engine) -> None:
     behind = TIMEOUT_RANK_RULES.format(2).replace("SeqNum=52", "SeqNum=51")
     root = triage(engine, [*(TIMEOUT_RANK_RULES.format(rank) for rank in (0, 1, 3)), behind]).root_cause
     assert root is not None
@@ -43,7 +43,7 @@ def test_where_the_rank_waited_that_is_behind_stands_among_the_evidence(engine: 
 LATE = "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 8000ms for recv operation to complete"
 
 
-def test_the_rank_that_gloos_others_waited_for_is_the_one_that_tells_of_no_peer(engine: Engine) -> None:
+def test_the_rank_that_gloos_others_waited_for_is_the_one_that_shows_of_no_peer(engine: Engine) -> None:
     """The agent's report lists all ranks of the host, those too that it stopped."""
     others = [*traceback(LATE, prefix="[rank0]: "), *traceback(LATE, prefix="[rank3]: "), *traceback(PEER_CLOSED, prefix="[rank1]: ")]  # fmt: skip
     root = triage(engine, others, agent(1, 0), report((0, 1), [(1, 1), (2, -15), (3, 1)])).root_cause
@@ -52,7 +52,7 @@ def test_the_rank_that_gloos_others_waited_for_is_the_one_that_tells_of_no_peer(
     assert any("waited for rank 2" in reason for reason in root.reasons)
 
 
-def test_of_two_that_tell_of_no_peer_none_is_named(engine: Engine) -> None:
+def test_of_two_that_show_of_no_peer_none_is_named(engine: Engine) -> None:
     others = [*traceback(LATE, prefix="[rank0]: "), *traceback(LATE, prefix="[rank3]: ")]
     root = triage(engine, others, agent(1, 0), report((0, 1), [(1, -15), (2, -15), (3, 1)])).root_cause
     assert root is not None
@@ -81,7 +81,7 @@ def test_what_the_one_awaited_rank_said_before_is_the_cause(engine: Engine, said
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_a_weak_word_of_a_rank_that_waited_or_one_that_comes_late_is_no_cause(engine: Engine, late: bool) -> None:
+def test_a_weak_word_of_a_rank_that_waited_or_one_that_comes_late_is_not_a_cause(engine: Engine, late: bool) -> None:
     said = f"[rank{2 if late else 1}]: bash: ./launch.sh: Permission denied"
     parts: list[str | list[str]] = [OTHERS_WAITED, said] if late else [said, OTHERS_WAITED]
     root = triage(engine, "world_size=4", HEALTHY, *parts).root_cause
@@ -103,7 +103,7 @@ def test_the_one_rank_that_lost_no_peer_is_the_one_that_the_others_lost(engine: 
     assert (root.entry, root.rank) == ("process.sigabrt", 2)
 
 
-def test_few_that_lost_a_peer_tell_nothing_of_a_run_of_unknown_size(engine: Engine) -> None:
+def test_few_that_lost_a_peer_show_nothing_of_a_run_of_unknown_size(engine: Engine) -> None:
     """Rank 0 printed steps, and rank 3 lost somebody: it may be any that the log does not show."""
     steps = [f"[rank0]: step {step} loss 0.5" for step in range(3)]
     root = triage(engine, steps, traceback(LOST, prefix="[rank3]: ")).root_cause

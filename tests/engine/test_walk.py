@@ -44,7 +44,7 @@ def final_group(verdict: Verdict) -> RootCause:
 
 
 def shown(verdict: Verdict) -> list[tuple[str | None, int]]:
-    """-> file and number of each line of evidence that names the exception."""
+    """Returns file and number of each line of evidence that names the exception."""
     return [(line.file, line.line) for line in final_group(verdict).evidence if "KeyError" in line.text]
 
 
@@ -55,7 +55,7 @@ def test_torchruns_tree(engine: Engine, tmp_path: Path) -> None:
     assert ("none_x1/attempt_0/1/stderr.log", 5) in shown(verdict)
 
 
-def test_an_error_file_alone_tells_the_traceback(engine: Engine, tmp_path: Path) -> None:
+def test_an_error_file_alone_shows_the_traceback(engine: Engine, tmp_path: Path) -> None:
     root = final_group(
         engine.triage(
             open_path(spread(tmp_path, {"none_x1/attempt_0/1/error.json": TREE["none_x1/attempt_0/1/error.json"]}))
@@ -139,11 +139,11 @@ def test_pods_of_a_node(engine: Engine, tmp_path: Path) -> None:
     assert (root.rank, root.local_rank, root.host) == (3, 1, "train-worker-0")
 
 
-def test_node_rank_and_local_rank_make_the_rank_where_the_agents_told_them(engine: Engine, tmp_path: Path) -> None:
-    told = "  group_rank={group}\n  group_world_size=2\n  local_ranks=[0, 1]\n  role_ranks=[{ranks}]\n  global_ranks=[{ranks}]"
+def test_node_rank_and_local_rank_make_the_rank_where_the_agents_reported_them(engine: Engine, tmp_path: Path) -> None:
+    line = "  group_rank={group}\n  group_world_size=2\n  local_ranks=[0, 1]\n  role_ranks=[{ranks}]\n  global_ranks=[{ranks}]"
     files = {
-        "gpu-7.log": text(told.format(group=0, ranks="0, 1"), steps([0])),
-        "gpu-8.log": text(told.format(group=1, ranks="2, 3"), traceback(RAISED, prefix="[default1]:")),
+        "gpu-7.log": text(line.format(group=0, ranks="0, 1"), steps([0])),
+        "gpu-8.log": text(line.format(group=1, ranks="2, 3"), traceback(RAISED, prefix="[default1]:")),
     }
     root = final_group(engine.triage(open_path(spread(tmp_path, files))))
     assert (root.rank, root.local_rank, root.host) == (3, 1, "gpu-8")
@@ -163,7 +163,7 @@ def test_what_can_not_be_read_in_a_folder_is_left_out_and_said(engine: Engine, t
         engine.triage(open_path(tmp_path))
 
 
-def test_what_stands_before_the_place_where_a_file_is_broken_is_read(engine: Engine) -> None:
+def test_what_is_before_the_place_where_a_file_is_broken_is_read(engine: Engine) -> None:
     def broken() -> Iterator[bytes]:
         yield text(["loading"] * 300, traceback(RAISED), ["waiting " * 100] * 200)
         yield b"still waiting\n"

@@ -27,7 +27,7 @@ def triage(engine: Engine, *parts: str | list[str]) -> Verdict:
     return engine.triage(from_bytes(text(*parts)))
 
 
-def told(verdict: Verdict, words: str) -> bool:
+def warns(verdict: Verdict, words: str) -> bool:
     return any(words in warning for warning in verdict.warnings)
 
 
@@ -45,7 +45,7 @@ def test_thousands_of_different_tracebacks_leave_the_first_as_the_cause(engine: 
     verdict = triage(engine, traceback(OUT_OF_MEMORY), *(traceback(f"WidgetError: spindle {word}") for word in words))
     assert verdict.root_cause is not None
     assert verdict.root_cause.entry == "cuda.oom"
-    assert told(verdict, "near-duplicate lines skipped")
+    assert warns(verdict, "near-duplicate lines skipped")
 
 
 def test_a_single_line_of_many_megabytes(engine: Engine) -> None:
@@ -54,7 +54,7 @@ def test_a_single_line_of_many_megabytes(engine: Engine) -> None:
     verdict = engine.triage(run)
     assert verdict.root_cause is not None
     assert verdict.root_cause.entry == "usage.python-error"
-    assert told(verdict, "longer than")
+    assert warns(verdict, "longer than")
 
 
 def test_a_quoted_log_longer_than_the_longest_line(engine: Engine) -> None:
@@ -75,14 +75,14 @@ def test_a_list_of_lines_longer_than_the_longest_line(engine: Engine) -> None:
     verdict = engine.triage(Run("run", lambda: iter([LogFile("log", lambda: iter(pieces))])))
     assert verdict.root_cause is not None
     assert verdict.root_cause.evidence[0].text.endswith("KeyError: 'image'")
-    assert not told(verdict, "longer than")
+    assert not warns(verdict, "longer than")
 
 
 def test_nothing_but_errors(engine: Engine) -> None:
     verdict = triage(engine, [f"ValueError: {number}" for number in range(30_000)])
     assert verdict.root_cause is not None
     assert verdict.root_cause.evidence[0].line == 1
-    assert told(verdict, "near-duplicate lines skipped")
+    assert warns(verdict, "near-duplicate lines skipped")
 
 
 def test_every_attempt_is_counted(engine: Engine) -> None:
@@ -98,16 +98,16 @@ def test_frames_without_end(engine: Engine) -> None:
     verdict = triage(engine, BANNER, traceback("RecursionError: maximum recursion depth exceeded", frames, "[rank5]: "))
     assert verdict.root_cause is not None
     assert (verdict.root_cause.entry, verdict.root_cause.rank) == ("python.recursion", 5)
-    assert told(verdict, "innermost frames")
+    assert warns(verdict, "innermost frames")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("told", ["board.TileError: {} is odd", "ValueError: {} is wrong", "ImportError: no {}"])
-def test_the_work_for_different_failures_of_one_script_grows_with_their_number(engine: Engine, told: str) -> None:
+@pytest.mark.parametrize("message", ["board.TileError: {} is odd", "ValueError: {} is wrong", "ImportError: no {}"])
+def test_the_work_for_different_failures_of_one_script_grows_with_their_number(engine: Engine, message: str) -> None:
     def calls(count: int) -> int:
-        """-> how often the search for the root cause calls a function, for so many failures."""
+        """Returns how often the search for the root cause calls a function, for so many failures."""
         names = ("".join(letters) for letters in product(ascii_lowercase, repeat=3))
-        failures = [traceback(told.format(name)) for name, _ in zip(names, range(count), strict=False)]
+        failures = [traceback(message.format(name)) for name, _ in zip(names, range(count), strict=False)]
         called = Counter[bool]()
         sys.setprofile(lambda frame, _, __: called.update(["/causality/" in frame.f_code.co_filename]))
         try:

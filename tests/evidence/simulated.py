@@ -42,7 +42,7 @@ class Simulated:
 
 
 def simulated(seed: int, fault: str | None = None) -> Simulated:
-    """-> a run that hangs."""
+    """Returns a run that hangs."""
     chance = random.Random(seed)
     fault = fault or chance.choice(FAULTS)
     tensor, pipeline, data = chance.choice(
@@ -66,18 +66,18 @@ def simulated(seed: int, fault: str | None = None) -> Simulated:
 
 
 def _groups(tensor: int, pipeline: int, data: int) -> dict[str, tuple[str, list[int]]]:
-    """-> name and members of each group that has more than one rank."""
+    """Returns name and members of each group that has more than one rank."""
     world = tensor * pipeline * data
     found = [(NAMES[3], list(range(world)))]
     found += [(NAMES[0], list(range(at, at + tensor))) for at in range(0, world, tensor)]
     found += [(NAMES[2], [at + tensor * step for step in range(data)]) for stage in range(pipeline)
               for at in range(stage * tensor * data, stage * tensor * data + tensor)]  # fmt: skip
     found += [(NAMES[1], [at + tensor * data * stage for stage in range(pipeline)]) for at in range(tensor * data)]
-    return {str(number): told for number, told in enumerate(found) if len(told[1]) > 1 or number == 0}
+    return {str(number): item for number, item in enumerate(found) if len(item[1]) > 1 or number == 0}
 
 
 def _program(rank: int, groups: dict[str, tuple[str, list[int]]], chance: random.Random) -> list[Op]:
-    """-> the same for all ranks, each in its own groups; `chance` must stand at the same place for all."""
+    """Returns the same for all ranks, each in its own groups; `chance` must stand at the same place for all."""
     own = {name: key for key, (name, members) in groups.items() if rank in members}
     program: list[Op] = []
     for _ in range(60):
@@ -134,7 +134,7 @@ def _may_call(rank: Rank) -> bool:
 
 
 def _end_next(key: str, members: list[Rank]) -> bool:
-    """-> whether the next call of a group could end."""
+    """Returns whether the next call of a group could end."""
     places = []
     for rank in members:
         place = next((at for at in range(rank.called) if not rank.ended[at]), None)
@@ -153,8 +153,8 @@ def _end_next(key: str, members: list[Rank]) -> bool:
 
 
 def _dump(rank: Rank, groups: dict[str, tuple[str, list[int]]], only_active: bool, frozen: int) -> dict[str, Any]:
-    """-> the dump of one rank. `frozen`: so many of its last calls are not known to have ended, as its GPU failed."""
-    own = {key: told for key, told in groups.items() if rank.number in told[1]}
+    """Returns the dump of one rank. `frozen`: so many of its last calls are not known to have ended, as its GPU failed."""
+    own = {key: found for key, found in groups.items() if rank.number in found[1]}
     ids = {key: number for number, key in enumerate(own)}
     ended = list(rank.ended)
     for at in range(max(0, len(ended) - frozen), len(ended)):

@@ -35,7 +35,7 @@ def triaged(engine: Engine, folder: Path, content: bytes, name: str = "nvidia-bu
 
 
 def in_members(text: str) -> bytes:
-    """-> as the script writes it: each section is compressed by a gzip of its own."""
+    """Returns the report as the script writes it, with each section compressed separately."""
     sections = text.split("\n\n____")
     return b"".join(
         gzip.compress((part if at == 0 else "\n\n____" + part).encode()) for at, part in enumerate(sections)
@@ -64,13 +64,13 @@ def test_each_section_is_read_by_the_reader_of_its_form(
     assert (first.text.strip(), text.split("\n")[first.line - 1].strip()) == (line, line)
 
 
-def test_a_report_of_a_host_without_a_fault_is_no_cause(engine: Engine, tmp_path: Path) -> None:
+def test_a_report_of_a_host_without_a_fault_is_not_a_cause(engine: Engine, tmp_path: Path) -> None:
     verdict = triaged(engine, tmp_path, report().encode())
     assert str(root_of(verdict).entry).startswith("nccl.")
     assert verdict.warnings == ()
 
 
-def test_a_message_that_the_systems_log_dates_is_no_undated_one_of_dmesg(engine: Engine, tmp_path: Path) -> None:
+def test_a_message_that_the_systems_log_dates_is_not_a_undated_one_of_dmesg(engine: Engine, tmp_path: Path) -> None:
     verdict = triaged(engine, tmp_path, report(journal=BEFORE + XID, dmesg=SINCE_BOOT).encode())
     assert str(root_of(verdict).entry).startswith("nccl.")  # dmesg alone would count as of this time
 
@@ -102,7 +102,7 @@ def test_what_is_hostile_in_a_report_costs_a_warning_at_most(
     assert verdict.warnings == ("nvidia-bug-report.log: NVIDIA bug report: only its first 256 MB were read",)
 
 
-def test_numbers_hold_behind_a_line_that_is_cut() -> None:
+def test_numbers_hold_after_a_line_that_is_cut() -> None:
     text = b"\n".join([b"_" * 44, b"a" * (9 << 20), b"", SINCE_BOOT.encode(), b"b", b"====NVSMI LOG====", b"c"])
     read = BugReport(iter([text[at : at + 65536] for at in range(0, len(text), 65536)]), "report")
     assert b"".join(read.kernel_lines()).split(b"\n")[3] == SINCE_BOOT.encode()

@@ -22,7 +22,7 @@ def words(engine: Engine) -> CollectiveVocabulary:
 
 
 def dump(rank: int, calls: Sequence[str], over: bool = False) -> RankDump:
-    """-> what Gloo's recorder leaves of a rank that made these calls and waits in the last one, unless that is `over`."""
+    """Returns what Gloo's recorder leaves of a rank that made these calls and waits in the last one, unless that is `over`."""
     counts: dict[str, int] = {}
     entries = []
     for at, call in enumerate(calls):
@@ -58,7 +58,7 @@ def test_of_groups_of_the_same_ranks_the_rank_in_the_other_one_left(words: Colle
     assert (hang.kind, hang.suspects, hang.other_group) == ("other-call", (1,), "data")
 
 
-def test_a_rank_that_is_only_behind_did_not_leave() -> None:
+def test_a_rank_that_is_only_after_did_not_leave() -> None:
     assert departures(of([*STEP, "small@data"], [*STEP, "small@data"], STEP, STEP[:1]), form) == {}
 
 
@@ -67,7 +67,7 @@ def test_ranks_that_differ_all_the_time_have_programs_of_their_own() -> None:
     assert departures(of(first, last, last, last), form) == {}
 
 
-def test_where_as_many_did_one_as_the_other_nobody_left() -> None:
+def test_where_as_many_did_one_as_the_other_no_one_left() -> None:
     usual, other = [*STEP, "small@data"], [*STEP, "large@data"]
     assert departures(of(usual, usual, other, other), form) == {}
 
@@ -118,11 +118,14 @@ def test_where_two_disagree_a_rank_without_a_dump_is_not_to_blame(words: Collect
     assert (hang.kind, hang.suspects) == ("crossed", ())
 
 
-def test_the_states_of_all_ranks_are_told(words: CollectiveVocabulary) -> None:
+def test_the_states_of_all_ranks_are_reported(words: CollectiveVocabulary) -> None:
     usual = [*STEP, "small@data"]
     hang = hang_of(of(usual, usual, STEP, usual) | {2: dump(2, STEP, over=True)}, words, doing={2: "read (data.py:7)"})
     assert hang is not None
-    told = [(str(state.ranks), state.kind, state.call, state.group, str(state.waits_for)) for state in hang.states]
-    assert told == [("2", "missing", "all_reduce 1", "default_pg", ""), ("0-1,3", "waits", "all_reduce 3", "data", "2")]
+    lines = [(str(state.ranks), state.kind, state.call, state.group, str(state.waits_for)) for state in hang.states]
+    assert lines == [
+        ("2", "missing", "all_reduce 1", "default_pg", ""),
+        ("0-1,3", "waits", "all_reduce 3", "data", "2"),
+    ]
     assert hang.states[0].doing == "read (data.py:7)"
     assert hang.states[0].suspect

@@ -81,12 +81,12 @@ def test_ranks_that_wait_for_one_another_are_not_named(engine: Engine) -> None:
     ],
 )
 def test_who_called_something_else_is_named(engine: Engine, said: str, says: str) -> None:
-    case, suspects, told = triaged(engine, culprits(said))
+    case, suspects, found = triaged(engine, culprits(said))
     assert (case, suspects) == ("other-call", (2,))
-    assert told.startswith(says)
+    assert found.startswith(says)
 
 
-def test_where_as_many_ranks_differ_as_agree_nobody_is_named(engine: Engine) -> None:
+def test_where_as_many_ranks_differ_as_agree_no_one_is_named(engine: Engine) -> None:
     one = "Culprit rank {}; Error type: COLLECTIVE_TYPE_MISMATCH, Expected collective type: 'all_reduce' does not match found "
     both = ", ".join(one.format(rank) + "collective type: 'broadcast'" for rank in (2, 3))
     assert triaged(engine, culprits(both))[1] == ()

@@ -63,8 +63,8 @@ def text(*parts: str, size: int = 8, state: str = "OK") -> str:
     return HEAD.format(size=size, state=state) + "".join(parts)
 
 
-def triage(engine: Engine, told: str) -> Verdict:
-    return engine.triage(from_bytes(told.encode()))
+def triage(engine: Engine, expected: str) -> Verdict:
+    return engine.triage(from_bytes(expected.encode()))
 
 
 def case_of(verdict: Verdict) -> str | None:
@@ -72,10 +72,10 @@ def case_of(verdict: Verdict) -> str | None:
 
 
 @pytest.mark.parametrize(
-    "told", ["The missing rank: 5", "Rank 5 -- GPU 1 managed by process 4711 on node gpu-12"], ids=["2.24", "2.27"]
+    "expected", ["The missing rank: 5", "Rank 5 -- GPU 1 managed by process 4711 on node gpu-12"], ids=["2.24", "2.27"]
 )
-def test_who_does_not_answer_is_named_with_gpu_process_and_host(engine: Engine, told: str) -> None:
-    verdict = triage(engine, text(MISSED, OF_COMMUNICATOR.format(told=told), WARNINGS, state="INCOMPLETE"))
+def test_who_does_not_answer_is_named_with_gpu_process_and_host(engine: Engine, expected: str) -> None:
+    verdict = triage(engine, text(MISSED, OF_COMMUNICATOR.format(told=expected), WARNINGS, state="INCOMPLETE"))
     assert verdict.root_cause is not None
     assert (verdict.outcome, verdict.root_cause.entry, case_of(verdict)) == (
         "explained",
@@ -92,8 +92,8 @@ def test_who_does_not_answer_is_named_with_gpu_process_and_host(engine: Engine, 
 def test_a_process_that_is_considered_dead_is_called_so(engine: Engine) -> None:
     dead = "DEAD\n  1 job process is considered dead (unreachable via the RAS network)\n"
     dead += "  Process 4711 on node gpu-12 managing GPU 1\n\n"
-    told = OF_COMMUNICATOR.format(told="The missing rank: 5")
-    verdict = triage(engine, text(dead, told, WARNINGS, state="INCOMPLETE"))
+    result = OF_COMMUNICATOR.format(told="The missing rank: 5")
+    verdict = triage(engine, text(dead, result, WARNINGS, state="INCOMPLETE"))
     assert (case_of(verdict), verdict.run.suspect_ranks) == ("ras-dead", (5,))
     alone = triage(engine, text(dead, WARNINGS))
     assert (case_of(alone), alone.run.suspect_ranks) == ("ras-dead", ())
@@ -101,9 +101,9 @@ def test_a_process_that_is_considered_dead_is_called_so(engine: Engine) -> None:
     assert "Process 4711 on gpu-12 (GPU 1)" in alone.answer.says
 
 
-def test_a_rank_of_a_smaller_communicator_is_no_rank_of_the_run(engine: Engine) -> None:
-    told = OF_COMMUNICATOR.format(told="Rank 1 -- GPU 1 managed by process 4711 on node gpu-12")
-    verdict = triage(engine, text(told, WARNINGS, size=4, state="INCOMPLETE"))
+def test_a_rank_of_a_smaller_communicator_is_not_a_rank_of_the_run(engine: Engine) -> None:
+    result = OF_COMMUNICATOR.format(told="Rank 1 -- GPU 1 managed by process 4711 on node gpu-12")
+    verdict = triage(engine, text(result, WARNINGS, size=4, state="INCOMPLETE"))
     assert verdict.root_cause is not None
     assert (verdict.root_cause.rank, verdict.run.suspect_ranks, case_of(verdict)) == (None, (), "ras-silent")
 
@@ -118,18 +118,18 @@ def test_a_rank_of_a_smaller_communicator_is_no_rank_of_the_run(engine: Engine) 
     ],
     ids=["one report", "nothing moves", "it moves", "ahead"],
 )
-def test_counts_tell_who_is_behind_and_two_reports_whether_it_hangs(
+def test_counts_show_who_is_behind_and_two_reports_whether_it_hangs(
     engine: Engine, reports: list[tuple[int, int]], case: str
 ) -> None:
-    told = [text(WARNINGS, COUNTS.format(most=most, few=few), state="MISMATCH") for most, few in reports]
-    verdict = triage(engine, "".join(told))
+    lines = [text(WARNINGS, COUNTS.format(most=most, few=few), state="MISMATCH") for most, few in reports]
+    verdict = triage(engine, "".join(lines))
     assert case_of(verdict) == case
     assert verdict.run.suspect_ranks == (() if case == "ras-ahead" else (6,))
     assert verdict.root_cause is not None
     assert verdict.root_cause.evidence[0].text.strip().startswith("Rank 6 has launched")
 
 
-def test_an_error_of_a_rank_and_a_status_of_its_own_are_told(engine: Engine) -> None:
+def test_an_error_of_a_rank_and_a_status_of_its_own_are_reported(engine: Engine) -> None:
     error = "#0-0 (27a079b828ff1a75) ERROR\n  Asynchronous error on 1 rank\n"
     error += "  Rank 3 reported Remote process error -- GPU 3 managed by process 80 on node gpu-11\n\n"
     verdict = triage(engine, text(error, WARNINGS, state="ERROR"))
@@ -142,7 +142,7 @@ def test_an_error_of_a_rank_and_a_status_of_its_own_are_told(engine: Engine) -> 
     assert (case_of(verdict), verdict.run.suspect_ranks) == ("ras-status", (3,))
 
 
-def test_a_report_in_which_all_is_well_is_no_healthy_run(engine: Engine) -> None:
+def test_a_report_in_which_all_is_well_is_not_a_healthy_run(engine: Engine) -> None:
     verdict = triage(engine, text(WARNINGS))
     assert verdict.outcome == "inconclusive"
     assert verdict.answer is not None
@@ -163,7 +163,7 @@ def as_json(ranks: list[dict[str, Any]], missing: list[dict[str, Any]], size: in
 
 
 @pytest.mark.parametrize(
-    ("told", "case", "suspects"),
+    ("expected", "case", "suspects"),
     [
         (as_json([rank(0, 9), rank(1, 9), rank(2, 4)], [], 3), "ras-behind", (2,)),
         (as_json([rank(0, 9), rank(1, 9), rank(2, 9, async_error=6)], [], 3), "ras-error", (2,)),
@@ -179,8 +179,8 @@ def as_json(ranks: list[dict[str, Any]], missing: list[dict[str, Any]], size: in
         ),
     ],
 )
-def test_json_says_the_same(engine: Engine, told: str, case: str, suspects: tuple[int, ...]) -> None:
-    verdict = triage(engine, told)
+def test_json_says_the_same(engine: Engine, expected: str, case: str, suspects: tuple[int, ...]) -> None:
+    verdict = triage(engine, expected)
     assert (case_of(verdict), verdict.run.suspect_ranks) == (case, suspects)
 
 
@@ -193,7 +193,7 @@ def test_a_log_below_a_report_is_read_too(engine: Engine) -> None:
     assert verdict.root_cause.exception.type == "KeyError"
 
 
-def test_a_report_beside_a_log_names_who_the_log_waited_for(engine: Engine, tmp_path: Path) -> None:
+def test_a_report_next_to_a_log_names_who_the_log_waited_for(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text(
         "\n".join([*steps([0]), "[rank0]:[E ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation "
         "timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE, NumelIn=16, NumelOut=16, Timeout(ms)=600000) ran for 600411 "
@@ -205,7 +205,7 @@ def test_a_report_beside_a_log_names_who_the_log_waited_for(engine: Engine, tmp_
 
 
 @pytest.mark.parametrize(
-    "told",
+    "expected",
     [
         '{"nccl_version": "2.28.9", "communicators": 7}',
         '{"nccl_version": "2.28.9", "communicators": [{"ranks": [{"rank": "x", "status": 3}], "missing_ranks": {}}]}',
@@ -213,8 +213,8 @@ def test_a_report_beside_a_log_names_who_the_log_waited_for(engine: Engine, tmp_
     ],
     ids=["a number", "wrong types", "many ranks"],
 )
-def test_hostile_reports_cost_nothing(engine: Engine, told: str) -> None:
-    assert triage(engine, told).outcome in ("inconclusive", "unexplained")
+def test_hostile_reports_cost_nothing(engine: Engine, expected: str) -> None:
+    assert triage(engine, expected).outcome in ("inconclusive", "unexplained")
 
 
 def test_a_report_that_is_cut_off_or_too_deep_is_refused_with_the_reason(engine: Engine) -> None:

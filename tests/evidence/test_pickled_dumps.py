@@ -27,9 +27,9 @@ def text_of(data: bytes) -> bytes:
 
 
 def reason_of(data: bytes) -> str:
-    told = json.loads(text_of(data))
-    assert told["flight_recorder"] == "unread"
-    return str(told["reason"])
+    loaded = json.loads(text_of(data))
+    assert loaded["flight_recorder"] == "unread"
+    return str(loaded["reason"])
 
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
@@ -47,7 +47,7 @@ def test_the_first_versions_pickled_the_entries_alone() -> None:
     assert json.loads(text_of(data)) == {"entries": DUMP["entries"]}
 
 
-def test_other_pickles_are_no_dumps() -> None:
+def test_other_pickles_are_not_dumps() -> None:
     assert not is_pickled_dump(pickle.dumps({"model": [1, 2]}))
     assert not is_pickled_dump(b"")
 
@@ -97,12 +97,12 @@ def test_what_is_too_large_is_read_to_its_end_and_left_out() -> None:
 def test_only_what_is_pending_or_new_keeps_its_stack() -> None:
     frames = [{"name": "f", "filename": "/job/train.py", "line": 1}]
     entries = [{"seq_id": at, "state": "started" if at == 3 else "completed", "frames": frames} for at in range(500)]
-    told = json.loads(text_of(pickle.dumps({"pg_config": {}, "entries": entries}, 2)))["entries"]
-    kept = [entry["seq_id"] for entry in told if "frames" in entry]
+    data = json.loads(text_of(pickle.dumps({"pg_config": {}, "entries": entries}, 2)))["entries"]
+    kept = [entry["seq_id"] for entry in data if "frames" in entry]
     assert kept == [3, *range(400, 500)]
 
 
-def test_a_pickle_that_is_no_dump_is_left_out_with_the_reason(engine: Engine, tmp_path: Path) -> None:
+def test_a_pickle_that_is_not_a_dump_is_left_out_with_the_reason(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "_dump_0").write_bytes(pickle.dumps({"weights": [0.5, 0.25]}))
     (tmp_path / "train.log").write_text("step 1 loss 2.5\n")
     sources = engine.triage(open_path(tmp_path)).run.sources

@@ -192,11 +192,11 @@ def test_sacct_is_read_by_its_columns_and_without_steps() -> None:
     assert not any("CANCELLED" in text for text in said(FileForm.SLURM_JOB, reports.SACCT))
 
 
-def test_scontrol_tells_when_the_job_ended() -> None:
+def test_scontrol_shows_when_the_job_ended() -> None:
     assert {line.time for line in read(FileForm.SLURM_JOB, reports.SCONTROL)} == {"2026-05-01T09:05:23"}
 
 
-def test_a_pod_tells_node_and_time_of_each_state() -> None:
+def test_a_pod_shows_node_and_time_of_each_state() -> None:
     by_text = {line.text: line for line in read(FileForm.KUBERNETES, reports.POD)}
     killed, waits = by_text['"reason": "OOMKilled",'], by_text['"reason": "CrashLoopBackOff"']
     assert (killed.host, killed.time) == ("gpu-021", "2026-05-01T09:05:11Z")
@@ -297,7 +297,7 @@ def test_no_text_breaks_a_reader(form: FileForm, text: str) -> None:
     [("dmesg.gpu-021.txt", "gpu-021"), ("a/nvidia-smi-q.ip-10-0-0-3.txt", "ip-10-0-0-3"), ("dmesg.txt", None),
      ("dmesg.before.txt", None), ("report.2026.txt", None)],
 )  # fmt: skip
-def test_the_host_stands_in_the_name(name: str, host: str | None) -> None:
+def test_the_host_is_in_the_name(name: str, host: str | None) -> None:
     assert host_in_name(FileForm.KERNEL_LOG, name) == host
     assert host_in_name(FileForm.SLURM_JOB, name) is None
 
@@ -313,7 +313,7 @@ def test_ibdiagnet_names_the_host_of_a_port(text: str, where: str) -> None:
     assert first.host == "gpu-021"
 
 
-def test_the_stages_of_ibdiagnet_1_that_found_errors_are_told() -> None:
+def test_the_stages_of_ibdiagnet_1_that_found_errors_are_reported() -> None:
     assert said(FileForm.INFINIBAND, reports.IBDIAGNET_1)[1:] == ["ibdiagnet: Link State Active Check: 2 errors"]
 
 
@@ -361,7 +361,7 @@ def test_sacct_says_the_same_in_any_order_and_in_columns(table: str) -> None:
     )
 
 
-def test_an_event_of_the_newer_api_is_told_as_the_older_one() -> None:
+def test_an_event_of_the_newer_api_is_reported_as_the_older_one() -> None:
     event = """{
     "apiVersion": "events.k8s.io/v1",
     "deprecatedLastTimestamp": "2026-05-01T09:05:11Z",

@@ -33,7 +33,7 @@ WELL = reports.NVIDIA_SMI_Q.format(errors=0, pending="No", failed="No")
 
 
 def triaged(engine: Engine, folder: Path, log: list[str] | None, **texts: str) -> Verdict:
-    """-> the verdict on a folder with a log and reports, whose names say nothing."""
+    """Returns the verdict on a folder with a log and reports, whose names say nothing."""
     if log is not None:
         (folder / "train.log").write_text("\n".join([*STEPS, *log]) + "\n")
     for name, text in texts.items():
@@ -124,7 +124,7 @@ def test_a_report_alone_without_a_fault_says_so(engine: Engine, tmp_path: Path, 
     assert verdict.answer.says == "Only reports of tools were given, and no log. They contain no known fault."
 
 
-def test_a_count_in_a_report_alone_is_told_though_the_report_goes_on(engine: Engine, tmp_path: Path) -> None:
+def test_a_count_in_a_report_alone_is_reported_though_the_report_continues(engine: Engine, tmp_path: Path) -> None:
     verdict = triaged(engine, tmp_path, None, report=reports.NVIDIA_SMI_Q.format(errors=4, pending="No", failed="No"))
     assert root_of(verdict).entry == "cuda.ecc"
 
@@ -134,14 +134,14 @@ def test_a_state_is_at_most_likely_and_a_dated_report_certain(engine: Engine, tm
     assert root_of(triaged(engine, tmp_path, NCCL, report=reports.DMESG.format(time=AT))).confidence == "certain"
 
 
-def test_a_dated_report_beside_a_log_without_times_is_at_most_likely(engine: Engine, tmp_path: Path) -> None:
+def test_a_dated_report_next_to_a_log_without_times_is_at_most_likely(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text("step 1 loss 2.5\nstep 2 loss 2.4\n" + "\n".join(LOST) + "\n")
     (tmp_path / "dmesg.txt").write_text(reports.DMESG.format(time=AT))
     root = root_of(engine.triage(open_path(tmp_path)))
     assert (root.entry, root.confidence) == ("xid.79", "likely")
 
 
-def test_a_count_that_may_be_old_is_no_more_than_possible(engine: Engine, tmp_path: Path) -> None:
+def test_a_count_that_may_be_old_is_not_a_more_than_possible(engine: Engine, tmp_path: Path) -> None:
     counted = reports.NVIDIA_SMI_Q.format(errors=4, pending="No", failed="No")
     assert root_of(triaged(engine, tmp_path, NCCL, report=counted)).confidence == "possible"
 
@@ -175,7 +175,7 @@ def test_a_report_of_another_host_is_set_aside(engine: Engine, tmp_path: Path, h
     assert ("of-another-host" in rules_of(verdict)) == (host != "gpu-021")
 
 
-def test_an_xid_before_an_error_that_nobody_knows_is_its_cause(engine: Engine, tmp_path: Path) -> None:
+def test_an_xid_before_an_error_that_no_one_knows_is_its_cause(engine: Engine, tmp_path: Path) -> None:
     error = traceback("acme.DeviceGone: handle 7 does not answer", prefix="[rank0]: 2026-05-01 09:05:03,000 ERROR ")
     verdict = triaged(engine, tmp_path, error, report=reports.DMESG.format(time=AT))
     assert (root_of(verdict).entry, "host-failed-first" in rules_of(verdict)) == ("xid.79", True)
@@ -250,12 +250,12 @@ def test_the_schedulers_record_says_why_a_log_stops(engine: Engine, tmp_path: Pa
 
 
 @pytest.mark.parametrize("state", ["COMPLETED", "FAILED", "RUNNING"])
-def test_states_that_tell_no_cause_tell_none(engine: Engine, tmp_path: Path, state: str) -> None:
+def test_states_that_show_no_cause_show_none(engine: Engine, tmp_path: Path, state: str) -> None:
     record = reports.SACCT_P.format(state=state, end="2026-05-01T09:05:11")
     assert root_of(triaged(engine, tmp_path, NCCL, report=record)).entry == "nccl.timeout"
 
 
-def test_a_limit_that_came_long_after_the_ranks_had_timed_out_is_no_cause(engine: Engine, tmp_path: Path) -> None:
+def test_a_limit_that_came_long_after_the_ranks_had_timed_out_is_not_a_cause(engine: Engine, tmp_path: Path) -> None:
     record = reports.SACCT_P.format(state="TIMEOUT", end="2026-05-01T11:05:11")
     root = root_of(triaged(engine, tmp_path, NCCL, report=record))
     assert (root.entry, "report_differs" in {reason.name for reason in root.because}) == ("nccl.timeout", True)
@@ -287,7 +287,7 @@ def test_reports_alone_are_read_as_before(engine: Engine, tmp_path: Path) -> Non
     assert {source.taken_for for source in verdict.run.sources} == {"kernel log", "nvidia-smi"}
 
 
-def test_gdb_stacks_alone_name_the_rank_that_stands_elsewhere(engine: Engine, tmp_path: Path) -> None:
+def test_gdb_stacks_alone_name_the_rank_that_is_elsewhere(engine: Engine, tmp_path: Path) -> None:
     for rank in range(4):
         stack = reports.GDB.format(function="__lll_lock_wait" if rank == 2 else "c10d::Work::wait")
         (tmp_path / f"gdb_rank_{rank}.txt").write_text(stack)

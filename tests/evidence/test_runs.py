@@ -74,7 +74,7 @@ def test_a_stack_says_what_the_missing_rank_did(engine: Engine) -> None:
     assert (verdict.answer.case, "save_checkpoint (job.py:" in verdict.answer.says) == ("missing-and-stack", True)
 
 
-def test_stacks_alone_name_the_few_that_stand_elsewhere(engine: Engine, tmp_path: Path) -> None:
+def test_stacks_alone_name_the_few_that_are_elsewhere(engine: Engine, tmp_path: Path) -> None:
     for stack in REAL.glob("stack_*"):
         (tmp_path / stack.name).write_bytes(stack.read_bytes())
     verdict = triaged(engine, tmp_path)
@@ -123,8 +123,8 @@ def test_a_file_that_is_left_out_is_listed_with_the_reason(engine: Engine, tmp_p
     assert "more than plain values" in str(left["nccl_trace_rank_99"])
     assert verdict.run.suspect_ranks == (bad,)
     assert any("nccl_trace_rank_99" in warning for warning in verdict.warnings)
-    told = report(verdict, "en", colour=False, whole=True)
-    assert "weights.bin: not recognised as a log or as other evidence" in told
+    page = report(verdict, "en", colour=False, whole=True)
+    assert "weights.bin: not recognised as a log or as other evidence" in page
 
 
 def test_a_folder_with_nothing_but_a_broken_dump_is_refused(engine: Engine, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_folder_with_nothing_but_a_broken_dump_is_refused(engine: Engine, tmp_
         triaged(engine, tmp_path)
 
 
-def test_dumps_in_which_nobody_waits_name_nobody(engine: Engine, tmp_path: Path) -> None:
+def test_dumps_in_which_no_one_waits_name_no_one(engine: Engine, tmp_path: Path) -> None:
     for path in REAL.glob("dump_*"):
         dump = json.loads(path.read_text())
         dump["entries"] = [entry | {"retired": True} for entry in dump["entries"]]

@@ -42,7 +42,7 @@ JSON = json.dumps([
 @pytest.mark.parametrize(
     ("data", "form"), [(PY_SPY, FileForm.PY_SPY), (JSON, FileForm.PY_SPY), (FAULTHANDLER, FileForm.FAULTHANDLER)]
 )
-def test_the_main_thread_tells_where_the_user_s_code_stood(data: bytes, form: FileForm) -> None:
+def test_the_main_thread_shows_where_the_user_s_code_stood(data: bytes, form: FileForm) -> None:
     assert form_of(data) is form
     assert doing(read_stack(data, "stack_3.txt", 1, 3)).endswith("load_batch (data.py:31)")
 
@@ -62,7 +62,7 @@ def test_what_holds_no_stack_is_not_read(data: bytes) -> None:
         read_stack(data, None, 1, None)
 
 
-def test_of_two_ranks_the_one_in_no_collective_is_named_where_there_is_no_dump(engine: Engine) -> None:
+def test_of_two_ranks_the_one_in_no_collective_is_named_where_there_is_not_a_dump(engine: Engine) -> None:
     inside = b'Thread 7 (idle): "MainThread"\n    all_reduce (torch/distributed/distributed_c10d.py:3252)\n'
     stacks = {0: read_stack(inside, "rank_0.txt", 1, 0), 1: read_stack(PY_SPY, "rank_1.txt", 2, 1)}
     words = CollectiveVocabulary(engine.knowledge.vocabulary)
@@ -83,7 +83,7 @@ def test_of_two_ranks_the_one_in_no_collective_is_named_where_there_is_no_dump(e
         ("pid-471100.txt", None),
     ],
 )
-def test_a_name_tells_the_rank(name: str, rank: int | None) -> None:
+def test_a_name_shows_the_rank(name: str, rank: int | None) -> None:
     assert rank_in_name(name) == rank
 
 
@@ -108,9 +108,7 @@ def stacked(engine: Engine, tmp_path: Path, files: dict[str, str]) -> Verdict:
 
 
 @pytest.mark.parametrize("third", [BACKWARD, REDUCE])
-def test_most_stand_in_the_backward_pass_and_one_does_not(
-    engine: Engine, tmp_path: Path, third: tuple[str, ...]
-) -> None:
+def test_most_are_in_the_backward_pass_and_one_does_not(engine: Engine, tmp_path: Path, third: tuple[str, ...]) -> None:
     frames = (BACKWARD, BACKWARD, UPLOAD, third)  # the one that waits in a smaller group is none of the others
     files = {f"rank_{rank}.txt": process(4000 + rank, *each) for rank, each in enumerate(frames)}
     verdict = stacked(engine, tmp_path, files)
@@ -130,23 +128,23 @@ def test_most_stand_in_the_backward_pass_and_one_does_not(
         (BACKWARD, BACKWARD, REDUCE, BACKWARD),  # of a smaller group, for one of the others
     ],
 )  # fmt: skip
-def test_where_the_backward_pass_tells_nobody(
+def test_where_the_backward_pass_shows_no_one(
     engine: Engine, tmp_path: Path, stacks: tuple[tuple[str, ...], ...]
 ) -> None:
     files = {f"rank_{rank}.txt": process(4000 + rank, *frames) for rank, frames in enumerate(stacks)}
     assert stacked(engine, tmp_path, files).run.suspect_ranks == ()
 
 
-def test_of_several_processes_in_a_file_the_one_that_stands_elsewhere_is_named(engine: Engine, tmp_path: Path) -> None:
+def test_of_several_processes_in_a_file_the_one_that_is_elsewhere_is_named(engine: Engine, tmp_path: Path) -> None:
     worker = (
         "select (selectors.py:415)",
         "_worker_loop (torch/utils/data/_utils/worker.py:275)",
         "<module> (train.py:60)",
     )
     agent = ("_invoke_run (torch/distributed/elastic/agent/server/api.py:923)", "<module> (torchrun:8)")
-    told = [process(4711 + rank, *(UPLOAD if rank == 2 else BACKWARD)) for rank in range(4)]
-    told += [process(4811 + number, *worker) for number in range(8)]
-    text = process(4700, *agent, command="python torchrun train.py") + "".join(told)
+    lines = [process(4711 + rank, *(UPLOAD if rank == 2 else BACKWARD)) for rank in range(4)]
+    lines += [process(4811 + number, *worker) for number in range(8)]
+    text = process(4700, *agent, command="python torchrun train.py") + "".join(lines)
     verdict = stacked(engine, tmp_path, {"stacks.txt": text})
     assert verdict.answer is not None
     assert verdict.answer.says.startswith(
@@ -169,14 +167,14 @@ def test_the_stacks_that_torch_s_debug_server_writes_name_their_ranks(engine: En
     )
     ranks = [waits, sleeps, waits, "Error: 500\n", waits]
     text = "PARTIAL DATA: 4/5 workers responded\n  Rank 3: timed out\n\n"
-    text += "\n".join(f"=== Rank {rank}: http://gpu-021:4123{rank} ===\n{told}" for rank, told in enumerate(ranks))
+    text += "\n".join(f"=== Rank {rank}: http://gpu-021:4123{rank} ===\n{found}" for rank, found in enumerate(ranks))
     assert form_of(text.encode()) is FileForm.RANK_STACKS
     verdict = stacked(engine, tmp_path, {"stacks_20260501_090500.txt": text})
     assert verdict.run.suspect_ranks == (1,)
     assert [(source.taken_for, source.rank) for source in verdict.run.sources] == [(FileForm.RANK_STACKS, None)]
 
 
-def test_a_lock_is_told_by_who_asks_for_it_not_by_how_the_c_library_waits() -> None:
+def test_a_lock_is_reported_by_who_asks_for_it_not_by_how_the_c_library_waits() -> None:
     gdb = """Thread 1 (Thread 0x7f9bf1138b80 (LWP 7189) "python3"):
 #0  __futex_abstimed_wait_common64 (private=0, cancel=true, abstime=0x0) at ./nptl/futex-internal.c:57
 #1  0x00007f9bf0a57cff in do_futex_wait (sem=sem@entry=0x5650, abstime=0x0, clockid=0) at ./nptl/sem_waitcommon.c:111
@@ -192,11 +190,11 @@ Thread 7189 (idle): "MainThread"
     PyThread_acquire_lock_timed (libpython3.11.so.1.0)
     step (train.py:7)
 """
-    told = doing(read_stack(py_spy.encode(), None, 1, 2))
-    assert told == "PyThread_acquire_lock_timed (libpython3.11.so.1.0), called by step (train.py:7)"
+    result = doing(read_stack(py_spy.encode(), None, 1, 2))
+    assert result == "PyThread_acquire_lock_timed (libpython3.11.so.1.0), called by step (train.py:7)"
 
 
-def test_gdb_that_declines_to_load_python_is_no_log() -> None:
+def test_gdb_that_declines_to_load_python_is_not_a_log() -> None:
     head = """[New LWP 21053]
 warning: File "/opt/python/bin/python3.11-gdb.py" auto-loading has been declined by your `auto-load safe-path' set to "$debugdir".
 To enable execution of this file add
@@ -213,7 +211,7 @@ Thread 1 (Thread 0x7f9bf1138b80 (LWP 7189) "python3"):
     assert form_of(head.encode()) is FileForm.NATIVE_STACKS
 
 
-def test_what_py_spy_says_of_a_process_that_is_gone_is_no_log() -> None:
-    told = b"Error: Failed to get process executable name. Check that the process is running.\n\nCaused by:\n    0: No such file\n"
-    assert form_of(told) is FileForm.PY_SPY
+def test_what_py_spy_says_of_a_process_that_is_gone_is_not_a_log() -> None:
+    line = b"Error: Failed to get process executable name. Check that the process is running.\n\nCaused by:\n    0: No such file\n"
+    assert form_of(line) is FileForm.PY_SPY
     assert form_of(b"Error: Failed to get batch 7\nstep 1 loss 2.5\n") is FileForm.LOG

@@ -40,22 +40,22 @@ def explained(run: Simulated, words: CollectiveVocabulary) -> Hang:
 def test_the_rank_at_fault_is_named_and_never_one_that_waited(
     fault: str, runs: int, words: CollectiveVocabulary
 ) -> None:
-    told: Counter[bool] = Counter()
+    result: Counter[bool] = Counter()
     for seed in range(runs):
         run = simulated(seed, fault)
         suspects = explained(run, words).suspects
         assert suspects in ((), (run.at_fault,)), f"seed {seed}: {suspects} in place of {run.at_fault}"
-        told[bool(suspects)] += 1
-    assert told[True] >= int(runs * SHARE.get(fault, 0.96))
+        result[bool(suspects)] += 1
+    assert result[True] >= int(runs * SHARE.get(fault, 0.96))
 
 
-def test_a_dump_tells_its_rank_by_its_groups(words: CollectiveVocabulary) -> None:
+def test_a_dump_shows_its_rank_by_its_groups(words: CollectiveVocabulary) -> None:
     run = next(run for seed in range(50) if (run := simulated(seed, "stalls")).world_size == 16)
     texts = {rank: b"".join(as_text(iter((data,)))) for rank, data in run.dumps.items()}
     assert [read_dump(text, None, 1, None).rank for text in texts.values()] == list(texts)
 
 
-def test_most_dumps_missing_names_nobody(words: CollectiveVocabulary) -> None:
+def test_most_dumps_missing_names_no_one(words: CollectiveVocabulary) -> None:
     run = next(run for seed in range(50) if (run := simulated(seed, "stalls")).world_size == 16)
     dumps = {rank: dump for rank, dump in read(run).items() if rank != run.at_fault and rank % 4 == 0}
     hang = hang_of(dumps, words)
@@ -63,7 +63,7 @@ def test_most_dumps_missing_names_nobody(words: CollectiveVocabulary) -> None:
 
 
 @pytest.mark.parametrize("runs", RUNS)
-def test_where_all_wait_together_nobody_is_blamed(runs: int, words: CollectiveVocabulary) -> None:
+def test_where_all_wait_together_no_one_is_blamed(runs: int, words: CollectiveVocabulary) -> None:
     hangs = [explained(simulated(seed, "gpu-stalls"), words) for seed in range(runs)]
     assert {hang.kind for hang in hangs} == {"not-begun", "together"}
     assert all(not hang.suspects for hang in hangs if hang.kind == "together")

@@ -58,7 +58,7 @@ def test_an_added_case_speaks_and_the_entry_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "told"),
+    ("files", "expected"),
     [
         ({"ourdata/shards+too-short.yaml": yaml_of(CASE)}, "ourdata.shards: there is no such entry"),
         (
@@ -75,8 +75,8 @@ def test_an_added_case_speaks_and_the_entry_stays(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_can_not_be_added_is_told_with_its_file(files: dict[str, str], told: str, tmp_path: Path) -> None:
-    with pytest.raises(KnowledgeError, match=told.replace("+", r"\+")):
+def test_what_can_not_be_added_is_reported_with_its_file(files: dict[str, str], expected: str, tmp_path: Path) -> None:
+    with pytest.raises(KnowledgeError, match=expected.replace("+", r"\+")):
         loader.load([folder(tmp_path, files)])
 
 

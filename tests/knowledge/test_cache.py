@@ -20,7 +20,7 @@ LOG = text(traceback("KeyError: 'image'", prefix="[rank3]: "))
 
 
 def start(home: Path, log: Path) -> subprocess.Popen[bytes]:
-    """-> a real `torchtriage triage` whose cache lies under `home`."""
+    """Returns a real `torchtriage triage` whose cache lies under `home`."""
     command = [sys.executable, "-m", "torchtriage.cli.main", "triage", "--json", str(log)]
     environment = os.environ | {"XDG_CACHE_HOME": str(home)}
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
@@ -79,7 +79,7 @@ def knowledge(folder: Path) -> KnowledgeBase:
 
 
 @pytest.mark.parametrize("damage", [b"", b"junk", b"garbage\n", b"\x80\x05K\x01.", b"h\xff."])
-def test_a_damaged_file_is_made_anew(tmp_path: Path, knowledge: KnowledgeBase, damage: bytes) -> None:
+def test_a_damaged_file_is_made_again(tmp_path: Path, knowledge: KnowledgeBase, damage: bytes) -> None:
     path = tmp_path / "cache" / "knowledge-1.pickle"
     for _ in range(2):
         assert kept(path, KnowledgeBase, lambda: knowledge) == knowledge

@@ -59,7 +59,7 @@ examples:
 
 
 def checked(folder: Path, *changes: tuple[str, str]) -> Report:
-    """-> the report of a base of one entry in which each `old` reads `new`."""
+    """Returns the report of a base of one entry in which each `old` reads `new`."""
     text = MODEL
     for old, new in changes:
         assert old in text
@@ -123,25 +123,25 @@ DO = "en: 'Fill tube {tube} before the next run.'"
         ("- id: burst\n", "- id: empty\n", "the case id 'empty' appears twice", "- id: burst\n".strip()),
     ],
 )  # fmt: skip
-def test_a_broken_rule_is_told_with_its_line(old: str, new: str, problem: str, at: str, tmp_path: Path) -> None:
+def test_a_broken_rule_is_reported_with_its_line(old: str, new: str, problem: str, at: str, tmp_path: Path) -> None:
     lines = [number for number, found in enumerate(MODEL.splitlines(), 1) if at in found]
     found = checked(tmp_path, (old, new)).problems
-    assert any(problem in told and int(told.split(":")[1]) in lines for told in found), found
+    assert any(problem in item and int(item.split(":")[1]) in lines for item in found), found
 
 
-def test_a_case_behind_one_that_always_holds_is_told(tmp_path: Path) -> None:
+def test_a_case_after_one_that_always_holds_is_reported(tmp_path: Path) -> None:
     again = MODEL[MODEL.index("  - id: empty") : MODEL.index("  - id: burst-in-pump")].replace("id: empty", "id: same")
     found = checked(tmp_path, ("  - id: burst-in-pump", f"{again}  - id: burst-in-pump")).problems
-    assert any("case same is never selected: empty before it always applies too" in told for told in found)
+    assert any("case same is never selected: empty before it always applies too" in item for item in found)
     narrower = again.replace("    says:", "    when: {step: true}\n    says:")
     found = checked(tmp_path, ("  - id: empty", f"{narrower}  - id: empty")).problems
-    assert not any("is never selected" in told for told in found)
+    assert not any("is never selected" in item for item in found)
 
 
 def test_chinese_may_follow_later_in_a_folder_of_ones_own(tmp_path: Path) -> None:
     report = checked(tmp_path, (", zh: '有一根管破裂。'", ""), (", zh: 通量管为空", ""))
     assert report.problems == []
-    assert [told.partition(": ")[2] for told in report.warnings] == [
+    assert [found.partition(": ")[2] for found in report.warnings] == [
         "no Chinese in 'A flux tube is empty'",
         "case burst: no Chinese for 'A tube burst.'",
     ]
@@ -215,9 +215,9 @@ def test_a_case_without_a_sign_holds_signs_that_find_the_entry(tmp_path: Path) -
     # The narrower case goes on speaking of a failure that the sign finds.
     assert report.answers["quantum.tube", "burst-in-pump"].case == "burst-in-pump"
     wrong = (*changes, ("'flux.Burst: no tube left'", "'flux.Lost: tube 4 of my.cfg is empty'"))
-    assert any("its example is answered by case empty" in told for told in checked(tmp_path, *wrong).problems)
+    assert any("its example is answered by case empty" in found for found in checked(tmp_path, *wrong).problems)
     none = (*changes, ("\n        example: 'flux.Burst: no tube left'", ""))
-    assert any("case burst: no example" in told for told in checked(tmp_path, *none).problems)
+    assert any("case burst: no example" in found for found in checked(tmp_path, *none).problems)
 
 
 def test_a_case_has_either_a_sign_or_signs_that_find_the_entry(tmp_path: Path) -> None:

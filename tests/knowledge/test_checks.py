@@ -22,7 +22,7 @@ MODEL = MODEL.replace("\ncases:\n", f"\nsigns:\n{SIGN}cases:\n").replace(
 
 
 def broken(folder: Path, old: str, new: str) -> list[str]:
-    """-> the problems of the model in which `old` reads `new`; of the entries beside it, what they say is not checked."""
+    """Returns the problems of the model in which `old` reads `new`; of the entries beside it, what they say is not checked."""
     assert old in MODEL
     path = folder / FILE
     path.parent.mkdir(exist_ok=True)
@@ -79,13 +79,13 @@ def test_a_sound_entry_has_no_problem(sound: Path) -> None:
          "RE2 rejects '(?=x)'", "en: Many workers with large"),
     ],
 )  # fmt: skip
-def test_a_broken_rule_is_told_with_its_line(old: str, new: str, problem: str, at: str, sound: Path) -> None:
+def test_a_broken_rule_is_reported_with_its_line(old: str, new: str, problem: str, at: str, sound: Path) -> None:
     found = of_model(broken(sound, old, new))
-    assert any(told.startswith(f"{FILE}:{line(at)}: ") and problem in told for told in found), found
+    assert any(item.startswith(f"{FILE}:{line(at)}: ") and problem in item for item in found), found
 
 
 @pytest.mark.parametrize("free", [r"(\S+)", r"(?P<pid>[\d;]+)"])
-def test_a_free_capture_in_a_command_is_told(sound: Path, free: str) -> None:
+def test_a_free_capture_in_a_command_is_reported(sound: Path, free: str) -> None:
     old = r"  pid: 'worker \(pid\(?s?\)? (\d+)'"
     new = old.replace(r"(\d+)", free)
     path = sound / FILE
@@ -96,13 +96,13 @@ def test_a_free_capture_in_a_command_is_told(sound: Path, free: str) -> None:
     assert others == []
 
 
-def test_too_few_examples_are_told(sound: Path) -> None:
+def test_too_few_examples_are_reported(sound: Path) -> None:
     head, _, _ = MODEL.partition("examples:")  # those of cases count too, so only the near miss is wanting
     path = sound / FILE
     path.write_text(head + "examples:\n  match: ['RuntimeError: unable to write to file </torch_1_2>']\n", "utf-8")
     report = check(load([sound]), [sound], small_bases(), ["dataloader.shm-bus-error"])
     found = of_model([*report.problems, *report.warnings])
-    assert [told.partition(": ")[2] for told in found if "no example of this entry shows" not in told] == [
+    assert [item.partition(": ")[2] for item in found if "no example of this entry shows" not in item] == [
         "no near miss in examples.no_match: add a similar message that means something else",
     ]
 
@@ -111,7 +111,7 @@ def test_an_example_belongs_to_one_entry(sound: Path) -> None:
     path = sound / "dataloader" / "copy.yaml"
     path.write_text(MODEL.replace("id: dataloader.shm-bus-error", "id: dataloader.copy"), encoding="utf-8")
     found = broken(sound, "area: dataloader", "area: dataloader")
-    assert any("has the same example as dataloader.copy" in told for told in found)
+    assert any("has the same example as dataloader.copy" in item for item in found)
 
 
 def test_each_example_is_read_once(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ def test_its_file_is_an_entry_without_problems(tmp_path: Path, cache: Path) -> N
         ({"near_miss": f"Exception: {SOUND.example.splitlines()[-1][9:]}"}, "near_miss", "it matches its near miss"),
     ],
 )
-def test_each_problem_stands_at_its_field_and_has_its_chinese(
+def test_each_problem_is_at_its_field_and_has_its_chinese(
     cache: Path, changes: dict[str, Any], field: str, message: str
 ) -> None:
     found = checked(cache, **changes)

@@ -31,7 +31,7 @@ def test_all_problems_come_at_once_with_file_and_line(tmp_path: Path) -> None:
     assert any(problem.startswith(f"dataloader/shm-bus-error.yaml:{line}: owner") for problem in raised.value.problems)
 
 
-def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
+def test_a_key_that_is_twice_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "dataloader/shm-bus-error.yaml", MODEL + "owner: platform\n")
     with pytest.raises(KnowledgeError, match=rf"shm-bus-error.yaml:{MODEL.count(chr(10)) + 1}: owner appears twice"):
         load([tmp_path])
@@ -60,7 +60,7 @@ def test_the_cache_is_keyed_by_content_and_survives_rubbish(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "expected"),
     [
         ("[1, 2]: 3\n", ":1: unhashable"),
         ("a: 2026-13-01\n", ":1: month must be in"),
@@ -68,14 +68,14 @@ def test_the_cache_is_keyed_by_content_and_survives_rubbish(tmp_path: Path) -> N
         ("", ":1: entry: "),
     ],
 )
-def test_whatever_a_file_holds_is_a_problem_of_that_file(tmp_path: Path, source: str, told: str) -> None:
+def test_whatever_a_file_holds_is_a_problem_of_that_file(tmp_path: Path, source: str, expected: str) -> None:
     write(tmp_path, "custom/broken.yaml", source)
-    with pytest.raises(KnowledgeError, match=f"^custom/broken.yaml{told}") as raised:
+    with pytest.raises(KnowledgeError, match=f"^custom/broken.yaml{expected}") as raised:
         load([tmp_path])
     assert len(raised.value.problems) == 1
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     write(tmp_path, "dataloader/shm-bus-error.yaml", MODEL)
     (tmp_path / "dataloader" / "other.yaml").symlink_to("nowhere")
     for read in (load, lambda folders: load_cached(folders, tmp_path / "cache")):
@@ -84,13 +84,15 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "told"), [("foo(bar", "RE2 rejects 'foo\\(bar'"), ("x{2,1}", "rejects"), ("(?=x)", "RE2 rejects")]
+    ("pattern", "expected"), [("foo(bar", "RE2 rejects 'foo\\(bar'"), ("x{2,1}", "rejects"), ("(?=x)", "RE2 rejects")]
 )
-def test_a_pattern_that_no_engine_takes_is_refused_when_it_is_loaded(tmp_path: Path, pattern: str, told: str) -> None:
+def test_a_pattern_that_no_engine_takes_is_refused_when_it_is_loaded(
+    tmp_path: Path, pattern: str, expected: str
+) -> None:
     broken = re.sub(r"(?m)^    sign: .*$", f"    sign: '{pattern}'", MODEL, count=1)
     write(tmp_path / "kb", "dataloader/shm-bus-error.yaml", broken)
     line = broken.split("\n").index(f"    sign: '{pattern}'") + 1
-    with pytest.raises(KnowledgeError, match=f"^dataloader/shm-bus-error.yaml:{line}: .*{told}"):
+    with pytest.raises(KnowledgeError, match=f"^dataloader/shm-bus-error.yaml:{line}: .*{expected}"):
         load_cached([tmp_path / "kb"], tmp_path / "cache")
 
 
@@ -113,7 +115,7 @@ def test_only_files_that_changed_are_read_again(tmp_path: Path, monkeypatch: pyt
     assert [b"A renewed entry" in source for source in read] == [True]
 
 
-def test_shipped_entries_are_not_proved_again_beside_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shipped_entries_are_not_proved_again_next_to_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     proved: list[str] = []
     monkeypatch.setattr(checks, "refused_by_re2", proved.append)
     write(tmp_path / "kb", "custom/old.yaml", NEW)
@@ -165,7 +167,7 @@ def test_an_entry_in_the_words_of_earlier_versions_loads_with_warnings(
     assert "custom/old.yaml:13: 'shown_by' is now written 'when_message_has'" in caplog.messages
 
 
-def test_an_old_word_beside_the_new_one_is_refused(tmp_path: Path) -> None:
+def test_an_old_word_next_to_the_new_one_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "custom/old.yaml", NEW.replace("owner: user\n", "owner: user\ngeneral: true\n"))
     with pytest.raises(KnowledgeError, match=r"^custom/old\.yaml:6: general: Extra inputs"):
         load([tmp_path])

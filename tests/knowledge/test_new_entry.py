@@ -184,7 +184,7 @@ def test_what_a_case_says_is_written_into_expect(old: str, new: str) -> None:
     assert accepted(source, {"three": Text("X", "X")}) == source
 
 
-def test_an_accepted_sentence_stands_in_its_case_whatever_follows() -> None:
+def test_an_accepted_sentence_is_in_its_case_whatever_follows() -> None:
     form = "cases:\n  - id: one\n    example: |-\n      # a\n{}  # of two\n  - id: two\n    also:\n      - {{example: b}}\n"
     new = "    expect: 'A'\n"
     assert accepted(form.format(""), {"one": Text("A", "")}) == form.format(new)

@@ -52,7 +52,7 @@ def test_what_is_about_no_failure_finds_nothing(index: SearchIndex) -> None:
     assert len(answered) <= 0.1 * len(UNRELATED), answered
 
 
-def test_one_everyday_word_among_strange_ones_is_no_answer(index: SearchIndex) -> None:
+def test_one_everyday_word_among_strange_ones_is_not_an_answer(index: SearchIndex) -> None:
     assert found(index, "memory grows")
     assert not found(index, "how do dahlias and begonias grow")
 
@@ -138,7 +138,7 @@ def test_words_that_say_nothing_are_left_out(index: SearchIndex) -> None:
     assert found(index, "hello, why do I get CUDA out of memory") == found(index, "CUDA out of memory")
 
 
-def test_synonyms_that_are_no_lists_are_refused(tmp_path: Path) -> None:
+def test_synonyms_that_are_not_lists_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "synonyms.yaml"
     path.write_text("hang: stuck\n")
     with pytest.raises(KnowledgeError, match=r"synonyms\.yaml:1"):

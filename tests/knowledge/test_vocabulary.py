@@ -58,7 +58,7 @@ def test_words_are_literal_in_a_regex(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "source", "told"),
+    ("name", "source", "expected"),
     [
         ("unheard-of", "source: ours\nwords: [a]\n", r"unheard-of\.yaml:1: no vocabulary list has this name"),
         ("carrier-exceptions", "source: ours\nwords: [a]\npatterns: []\ngroups: {a: [b]}\n", "exactly one of words"),
@@ -81,8 +81,8 @@ def test_words_are_literal_in_a_regex(tmp_path: Path) -> None:
         ("area-roles", "source: ours\ngroups:\n  ours: [timeout, no-such-role]\n", r":3: unknown role 'no-such-role'"),
     ],
 )
-def test_a_wrong_list_is_refused_with_file_and_line(tmp_path: Path, name: str, source: str, told: str) -> None:
-    with pytest.raises(KnowledgeError, match=told) as raised:
+def test_a_wrong_list_is_refused_with_file_and_line(tmp_path: Path, name: str, source: str, expected: str) -> None:
+    with pytest.raises(KnowledgeError, match=expected) as raised:
         load([overlay(tmp_path, name, source)])
     assert len(raised.value.problems) == 1
 
@@ -120,13 +120,13 @@ def test_an_unknown_role_is_refused_in_one_line(tmp_path: Path) -> None:
 
 
 def small_base(folder: Path) -> Path:
-    """-> a folder with one entry: an engine needs at least one sign."""
+    """Returns a folder with one entry: an engine needs at least one sign."""
     (folder / "dataloader").mkdir()
     (folder / "dataloader" / "shm-bus-error.yaml").write_text(ENTRY, encoding="utf-8")
     return folder
 
 
-def test_a_folder_of_ones_own_adds_a_package_whose_version_is_told(tmp_path: Path) -> None:
+def test_a_folder_of_ones_own_adds_a_package_whose_version_is_reported(tmp_path: Path) -> None:
     listed = "source: ours\npatterns:\n  - {name: ourlib, regex: 'our[-_]lib', examples: [our-lib]}\n"
     folder = overlay(small_base(tmp_path), "package-spellings", listed)
     log = b"our_lib==1.2.3\ntorch==2.6.0\nRuntimeError: something\n"

@@ -30,7 +30,7 @@ def messages(engine: Engine) -> Messages:
 
 
 def saved(engine: Engine, *lines: str) -> list[tuple[str | None, int | None, str | None, int]]:
-    """-> path, step, time and line of each checkpoint of a log."""
+    """Returns path, step, time and line of each checkpoint of a log."""
     verdict = engine.triage(from_bytes("\n".join([*lines, ""]).encode()))
     assert verdict.run.checkpoint == (verdict.run.checkpoints[-1] if verdict.run.checkpoints else None)
     return [(one.path, one.step, one.time, one.line) for one in verdict.run.checkpoints]
@@ -65,7 +65,7 @@ def test_what_a_line_says(messages: Messages, text: str, message: Message | None
     assert messages.read(text) == message
 
 
-def test_each_pointer_tells_something_and_ends_before_the_path(messages: Messages) -> None:
+def test_each_pointer_shows_something_and_ends_before_the_path(messages: Messages) -> None:
     for pointer in messages.pointers:
         assert "(?P<path>" not in pointer
         assert sum(map(str.isalpha, pointer)) >= 8, pointer
@@ -77,13 +77,13 @@ def test_a_checkpoint_has_the_time_of_its_line_or_of_one_close_above(engine: Eng
     assert saved(engine, *lines) == [("out/checkpoint-500", 500, "2026-05-01T09:00:00", 2)]
 
 
-def test_what_began_to_be_saved_counts_only_where_the_run_went_on(engine: Engine) -> None:
+def test_what_began_to_be_saved_counts_only_where_the_run_continued(engine: Engine) -> None:
     begun = ["step 499 loss 2.0", "Saving model checkpoint to out/checkpoint-500"]
     assert saved(engine, *begun, *OOM) == []
     assert len(saved(engine, *begun, "step 501 loss 2.0", *OOM)) == 1
 
 
-def test_what_could_not_be_written_is_no_checkpoint(engine: Engine) -> None:
+def test_what_could_not_be_written_is_not_a_checkpoint(engine: Engine) -> None:
     full = traceback("OSError: [Errno 28] No space left on device",
                      [("/env/lib/python3.11/site-packages/torch/serialization.py", 628, "save", "_save(obj)")])  # fmt: skip
     first = ["step 1 loss 2.0", "Saving model checkpoint to out/checkpoint-1", "step 2 loss 2.0"]
@@ -93,13 +93,13 @@ def test_what_could_not_be_written_is_no_checkpoint(engine: Engine) -> None:
     assert [step for _, step, _, _ in saved(engine, *first, *second, caught, "step 4 loss 1.0", *OOM)] == [1]
 
 
-def test_a_checkpoint_of_many_files_is_one_and_the_newest_few_are_told(engine: Engine) -> None:
+def test_a_checkpoint_of_many_files_is_one_and_the_newest_few_are_reported(engine: Engine) -> None:
     lines: list[str] = []
     for step in range(1, 9):
         lines += [f"[Torch] Saved /c/global_step{step}/zero_pp_rank_{rank}_states.pt." for rank in range(4)]
         lines += [f"[Torch] Checkpoint global_step{step} is ready now!", f"step {step} loss 1.0"]
-    told = saved(engine, *lines, *OOM)
-    assert [(path, step) for path, step, _, _ in told] == [(f"/c/global_step{step}", step) for step in range(4, 9)]
+    result = saved(engine, *lines, *OOM)
+    assert [(path, step) for path, step, _, _ in result] == [(f"/c/global_step{step}", step) for step in range(4, 9)]
 
 
 def test_what_was_written_after_the_failure_does_not_count(engine: Engine) -> None:
@@ -115,11 +115,11 @@ def test_the_last_one_is_found_in_the_middle_of_a_big_log(engine: Engine) -> Non
 
 
 def test_progress_of_others_shows_nothing_where_saving_failed() -> None:
-    told = [(Line(1, "", "", Position(1, 1)), Message(STARTED, "a", 1))]
+    lines = [(Line(1, "", "", Position(1, 1)), Message(STARTED, "a", 1))]
     second, third, fourth = Position(1, 2), Position(1, 3), Position(1, 4)
-    assert completed_checkpoints(told, [second], third, failed_saving=True) == ()
-    assert completed_checkpoints(told, [second], third, failed_saving=False) == (Checkpoint("a", 1, None, 1),)
-    assert completed_checkpoints(told, [fourth], third, failed_saving=False) == ()
+    assert completed_checkpoints(lines, [second], third, failed_saving=True) == ()
+    assert completed_checkpoints(lines, [second], third, failed_saving=False) == (Checkpoint("a", 1, None, 1),)
+    assert completed_checkpoints(lines, [fourth], third, failed_saving=False) == ()
 
 
 def test_what_512_ranks_say_of_one_checkpoint_does_not_displace_those_before(engine: Engine) -> None:
@@ -154,9 +154,9 @@ def test_ranks_that_report_often_do_not_end_the_search_for_checkpoints(monkeypat
 
 
 def test_a_rank_that_saves_after_the_failure_takes_no_checkpoint_away(engine: Engine) -> None:
-    told = "Saved checkpoint to /ckpt/checkpoint-500"
+    text = "Saved checkpoint to /ckpt/checkpoint-500"
     found = saved(
-        engine, "0: step 500 | loss 2.1", f"0: {told}", f"1: {told}", *(f"0: {line}" for line in OOM), f"2: {told}"
+        engine, "0: step 500 | loss 2.1", f"0: {text}", f"1: {text}", *(f"0: {line}" for line in OOM), f"2: {text}"
     )
     assert [(step, line) for _, step, _, line in found] == [(500, 2)]
 
@@ -164,7 +164,7 @@ def test_a_rank_that_saves_after_the_failure_takes_no_checkpoint_away(engine: En
 STEPS = [f"0: step {at} | loss 2.1 | lr 3.0e-04 | grad norm 0.512 | 7.01 s" for at in range(3000)]
 
 
-def test_checkpoints_that_stand_close_together_are_all_told(engine: Engine) -> None:
+def test_checkpoints_that_are_close_together_are_all_reported(engine: Engine) -> None:
     made = [f"Saved checkpoint to /ckpt/checkpoint-{step}" for step in range(100, 1001, 100)]
     close = [line for step, one in enumerate(made) for line in (f"0: {one}", *STEPS[step : step + 5])]
     found = saved(engine, *STEPS, *close, *STEPS, *(f"0: {line}" for line in OOM))
@@ -192,7 +192,7 @@ def test_a_message_of_one_rank_is_not_displaced_by_those_of_others(engine: Engin
     assert saved(engine, *STEPS, *lines[:2500], *STEPS, *(f"0: {line}" for line in OOM))[-1][1] == 21
 
 
-def test_what_goes_by_unread_does_not_displace_what_stands_at_the_end(
+def test_what_goes_by_unread_does_not_displace_what_is_at_the_end(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collector, "NEWEST", 20)
@@ -211,6 +211,6 @@ def test_of_two_launches_in_a_file_the_checkpoint_is_that_of_the_last(engine: En
     assert [step for _, step, _, _ in found] == [200]
 
 
-def test_pieces_that_touch_are_one_and_no_line_stands_twice() -> None:
+def test_pieces_that_touch_are_one_and_no_line_is_twice() -> None:
     pieces = [(7, b"g\nh"), (1, b"a\nb\nc"), (2, b"b\nc\nd"), (9, b"i"), (2, b"b")]
     assert list(joined(pieces)) == [(1, b"a\nb\nc\nd"), (7, b"g\nh\ni")]

@@ -28,7 +28,7 @@ def test_of_whom_no_watchdog_speaks_is_missing() -> None:
     assert suspected(collectives, 4) == ({2}, "absent")
 
 
-def test_a_paste_of_two_ranks_accuses_nobody() -> None:
+def test_a_paste_of_two_ranks_accuses_no_one() -> None:
     assert suspected(read(waiting(0, 78), waiting(5, 78))) is None
 
 
@@ -52,7 +52,7 @@ def test_numbers_of_different_groups_are_not_compared() -> None:
     assert suspected(read(*groups), 2) is None
 
 
-def test_different_operations_under_one_number_are_told_with_both_sides() -> None:
+def test_different_operations_under_one_number_are_reported_with_both_sides() -> None:
     collectives = read(waiting(0, 78), waiting(1, 78), waiting(2, 78, "BROADCAST", 8))
     assert collectives.sides() == [
         ("ALLREDUCE of 1024", frozenset({0, 1})),
@@ -126,6 +126,6 @@ def test_the_rank_that_others_could_not_reach_at_a_barrier_is_missing() -> None:
 
 def test_groups_of_their_own_disagree_on_nothing() -> None:
     status = "[rank{0}]:[E501 09:10:00.1 ProcessGroupNCCL.cpp:2241] [PG ID 5 PG GUID {1}(dp) Rank {0}]  failure detected by watchdog at work sequence id: 5"
-    told = [waiting(rank, 5, "_ALLGATHER_BASE", size) for rank, size in ((0, 64), (1, 32))]
-    assert read(*told, status.format(0, 11), status.format(1, 11)).sides()
-    assert not read(*told, status.format(0, 11), status.format(1, 17)).sides()
+    lines = [waiting(rank, 5, "_ALLGATHER_BASE", size) for rank, size in ((0, 64), (1, 32))]
+    assert read(*lines, status.format(0, 11), status.format(1, 11)).sides()
+    assert not read(*lines, status.format(0, 11), status.format(1, 17)).sides()

@@ -55,7 +55,7 @@ def test_a_version_that_is_only_asked_for_is_not_the_runs(text: str) -> None:
     assert "torch" not in read(text).versions
 
 
-def test_the_driver_does_not_tell_which_cuda_is_in_use() -> None:
+def test_the_driver_does_not_show_which_cuda_is_in_use() -> None:
     assert "cuda" not in read("| Driver Version: 535.104.05   CUDA Version: 12.2 |").versions
 
 
@@ -79,7 +79,7 @@ def test_the_forms_of_lines_leave_a_range_of_torch_versions(text: str, range_: s
     assert "torch" not in environment.versions
 
 
-def test_forms_that_contradict_one_another_tell_nothing() -> None:
+def test_forms_that_contradict_one_another_show_nothing() -> None:
     both = ("ERROR:torch.distributed.elastic.multiprocessing.api:failed", "torch.OutOfMemoryError: CUDA out of memory")
     assert read(*both).torch_range is None
 
@@ -98,7 +98,7 @@ def test_forms_that_contradict_one_another_tell_nothing() -> None:
         ("Loading checkpoint shards:  50%|#####     | 1/2 [00:03<00:03,  3.1s/it]", None),
     ],
 )
-def test_the_step_is_read_and_an_epoch_or_another_bar_is_none(text: str, step: int | None) -> None:
+def test_the_step_is_read_and_an_epoch_or_another_bar_is_not_one(text: str, step: int | None) -> None:
     assert read(text).step == step
 
 
@@ -113,7 +113,7 @@ def test_the_step_is_read_and_an_epoch_or_another_bar_is_none(text: str, step: i
         (["import torch"], None),
     ],
 )
-def test_the_outermost_launcher_is_told(texts: list[str], launcher: str | None) -> None:
+def test_the_outermost_launcher_is_reported(texts: list[str], launcher: str | None) -> None:
     assert read(*texts).launcher == launcher
 
 
@@ -196,7 +196,7 @@ def test_hosts_and_who_ran_on_them(text: str, hosts: list[str], host_of: dict[in
         "[2026-05-01T09:00:00.100] *** STEP 77.0 ON n3 CANCELLED AT 2026-05-01T09:00:00 ***",
     ],
 )
-def test_what_counts_something_else_is_no_progress_of_the_training(text: str) -> None:
+def test_what_counts_something_else_is_not_progress_of_the_training(text: str) -> None:
     assert not read(text).progress
 
 
@@ -208,7 +208,7 @@ def test_what_counts_something_else_is_no_progress_of_the_training(text: str) ->
         "Loading data:  50%|█████     | 2/4 [00:03<00:03] step 12 loss 0.3",
     ],
 )
-def test_progress_beside_files_and_other_bars_counts(text: str) -> None:
+def test_progress_next_to_files_and_other_bars_counts(text: str) -> None:
     assert read(text).progress
 
 
@@ -230,7 +230,7 @@ def test_progress_beside_files_and_other_bars_counts(text: str) -> None:
         (['    "current_host": "algo-2",'], ["algo-2"]),
     ],
 )
-def test_batch_systems_tell_on_which_hosts_a_job_ran(texts: list[str], hosts: list[str]) -> None:
+def test_batch_systems_show_on_which_hosts_a_job_ran(texts: list[str], hosts: list[str]) -> None:
     environment = read(*texts)
     assert list(environment.hosts) == hosts
     assert environment.executed_on == set(hosts)

@@ -21,16 +21,16 @@ def signs(line: Line) -> tuple[int, ...]:
     return seen[line.text].facts if line.text in seen else ()
 
 
-def test_lines_that_tell_that_the_run_goes_on_are_counted_alike() -> None:
+def test_lines_that_show_that_the_run_continues_are_counted_alike() -> None:
     single, many = Environment(line_regexes()), Environment(line_regexes())
     for first, rank in ((1, None), (100, 5), (200, None)):
-        told = [line for line in lines(first, rank) if line_regexes().form_of(signs(line)).passes]
-        assert len(told) == len(TEXTS)
-        for line in told:
+        items = [line for line in lines(first, rank) if line_regexes().form_of(signs(line)).passes]
+        assert len(items) == len(TEXTS)
+        for line in items:
             single.note(line, signs(line), claimed=False)
-        many.note_progress(told, list(map(signs, told)))
-        single.feed(told)
-        many.feed(told)
+        many.note_progress(items, list(map(signs, items)))
+        single.feed(items)
+        many.feed(items)
     assert many.progress_of == single.progress_of
     assert single.progress_of == {1: Position(1, 201), 2: Position(1, 206), 5: Position(1, 108)}
     assert (many.progress, many.training_lines, many.around, many.kinds) == (
@@ -40,10 +40,10 @@ def test_lines_that_tell_that_the_run_goes_on_are_counted_alike() -> None:
     assert (many.step, many.phase_at(Position(1, 250))) == (4, "train")
 
 
-def test_a_sample_that_stands_behind_lines_read_later_leaves_progress_in_order() -> None:
+def test_a_sample_that_is_after_lines_read_later_leaves_progress_in_order() -> None:
     environment = Environment(line_regexes())
     environment.sample(Position(1, 50), "step 9 loss 0.1")
-    told = lines(10, None)
-    environment.note_progress(told, list(map(signs, told)))
+    result = lines(10, None)
+    environment.note_progress(result, list(map(signs, result)))
     assert environment.progress == sorted(environment.progress)
     assert environment.progress[-1] == Position(1, 50)

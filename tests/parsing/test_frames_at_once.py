@@ -39,16 +39,16 @@ FRAMES = [
 
 
 def lines(texts: list[str], gaps: list[int]) -> list[Line]:
-    """-> the lines of one writer; each gap is of so many lines that were left out."""
-    number, told = 0, []
+    """Returns the lines of one writer; each gap is of so many lines that were left out."""
+    number, found = 0, []
     for text, gap in zip(texts, gaps, strict=True):
         number += 1 + gap
-        told.append(Line(number, text, text, Position(1, number)))
-    return told
+        found.append(Line(number, text, text, Position(1, number)))
+    return found
 
 
 def read(kept: list[Line], at_once: bool) -> tuple[list[Event], set[Position], bool]:
-    """-> the events, the positions of lines that were claimed, and whether frames were left out."""
+    """Returns the events, the positions of lines that were claimed, and whether frames were left out."""
     extractor, claimed, at = Collected(Tracebacks()), set[Position](), 0
     if kept:
         extractor.expect(kept)
@@ -64,9 +64,9 @@ def read(kept: list[Line], at_once: bool) -> tuple[list[Event], set[Position], b
 
 
 @given(st.lists(st.tuples(st.sampled_from(FRAMES), st.sampled_from([0, 0, 0, 0, 0, 0, 500])), max_size=30))
-def test_any_lines(told: list[tuple[str, int]]) -> None:
-    texts = ["Traceback (most recent call last):", *(text for text, _ in told)]
-    kept = lines(texts, [0, *(gap for _, gap in told)])
+def test_any_lines(expected: list[tuple[str, int]]) -> None:
+    texts = ["Traceback (most recent call last):", *(text for text, _ in expected)]
+    kept = lines(texts, [0, *(gap for _, gap in expected)])
 
     assert read(kept, at_once=True) == read(kept, at_once=False)
 

@@ -17,7 +17,7 @@ def read(*texts: str, rank: int = 0) -> tuple[list[Event], SharedState]:
 
 
 @pytest.mark.parametrize(
-    ("told", "missing"),
+    ("expected", "missing"),
     [
         (["Missing ranks:", "3: [allreduce.conv.weight, allreduce.conv.bias ...]"], {3}),
         (["Missing ranks:", "1: [allreduce.a]", "12: [allreduce.b]", "step 4", "7: [no rank]"], {1, 12}),
@@ -25,8 +25,8 @@ def read(*texts: str, rank: int = 0) -> tuple[list[Event], SharedState]:
         (["3: [allreduce.conv.weight]"], set()),
     ],
 )
-def test_the_ranks_that_others_wait_for(told: list[str], missing: set[int]) -> None:
-    events, shared = read(STALLED, *told)
+def test_the_ranks_that_others_wait_for(expected: list[str], missing: set[int]) -> None:
+    events, shared = read(STALLED, *expected)
     assert shared.missing == missing
     assert {event.text for event in events} == {STALLED}
 

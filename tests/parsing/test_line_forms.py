@@ -31,12 +31,12 @@ PROGRESS = (
 
 
 @pytest.mark.parametrize(("regex", "example"), PROVED, ids=[f"{n}" for n in range(len(PROVED))])
-def test_the_scan_points_at_each_example_and_it_tells_something_that_is_listed(regex: str, example: str) -> None:
-    told = FORMS.read_by(regex, example)
-    assert told
-    assert {value.name for value in told} <= fact_names(vocabulary()).keys()
+def test_the_scan_points_at_each_example_and_it_shows_something_that_is_listed(regex: str, example: str) -> None:
+    result = FORMS.read_by(regex, example)
+    assert result
+    assert {value.name for value in result} <= fact_names(vocabulary()).keys()
     pointed = FORMS.pointed([example])[0]
-    assert any(FORMS.read(form, example) == told for form in pointed)
+    assert any(FORMS.read(form, example) == result for form in pointed)
 
 
 @pytest.mark.parametrize("text", PROGRESS)

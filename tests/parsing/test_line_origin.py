@@ -24,7 +24,7 @@ EXAMPLES = [
 
 
 def instructions(pattern: str) -> int:
-    """-> how large RE2's compiled form of a pattern is, the larger of both directions."""
+    """Returns how large RE2's compiled form of a pattern is, the larger of both directions."""
     compiled = re2.compile(f"(?m){pattern}")
     sizes: list[int] = [compiled.programsize, compiled.reverseprogramsize]
     return max(sizes)

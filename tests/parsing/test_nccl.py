@@ -21,16 +21,16 @@ def warned(host: str, pid: int) -> str:
 
 
 @pytest.mark.parametrize("before", ["", "[2026-05-01 09:00:00] ", "[2026-05-01T09:00:00.120+08:00] "])
-def test_a_warning_tells_its_host_with_and_without_its_time(before: str) -> None:
+def test_a_warning_shows_its_host_with_and_without_its_time(before: str) -> None:
     assert [event.host for event in read(before + warned("gpu-3", 812)).events] == ["gpu-3"]
 
 
-def test_what_no_process_of_nccls_wrote_is_no_warning() -> None:
+def test_what_no_process_of_nccls_wrote_is_not_a_warning() -> None:
     assert read("is NCCL WARN on by default?", "NCCL_DEBUG=WARN").events == []
 
 
 @pytest.mark.parametrize("form", ["nranks", "nRanks"])
-def test_a_communicator_of_all_tells_the_rank_of_who_warned(form: str) -> None:
+def test_a_communicator_of_all_shows_the_rank_of_who_warned(form: str) -> None:
     nccl = read(joined("gpu-3", 812, 9, 16, form), joined("gpu-4", 812, 1, 16, form))
     assert nccl.rank_of(warned("gpu-3", 812), None) == 9
     assert nccl.rank_of(warned("gpu-3", 812), 16) == 9
@@ -38,12 +38,12 @@ def test_a_communicator_of_all_tells_the_rank_of_who_warned(form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "world_size"),
+    ("expected", "world_size"),
     [
         ([joined("gpu-3", 812, 1, 2)], 16),  # a group of two of the sixteen
         ([joined("gpu-3", 812, 1, 2), joined("gpu-3", 812, 3, 4)], None),  # groups of two sizes
         ([joined("gpu-3", pid, pid % 2, 2) for pid in (810, 811, 812)], None),  # more than one group of two
     ],
 )
-def test_a_communicator_of_some_tells_no_rank_of_the_run(told: list[str], world_size: int | None) -> None:
-    assert read(*told).rank_of(warned("gpu-3", 812), world_size) is None
+def test_a_communicator_of_some_shows_no_rank_of_the_run(expected: list[str], world_size: int | None) -> None:
+    assert read(*expected).rank_of(warned("gpu-3", 812), world_size) is None

@@ -29,7 +29,7 @@ def test_a_cpp_exception_and_its_words_are_one_event() -> None:
         "libc++abi.dylib: terminating with uncaught exception of type std::runtime_error: no such stage",
     ],
 )
-def test_what_clangs_library_tells_of_an_exception_has_the_same_form(text: str) -> None:
+def test_what_clangs_library_shows_of_an_exception_has_the_same_form(text: str) -> None:
     assert [event.text for event in read(text).events] == ["terminate called: std::runtime_error: no such stage"]
 
 
@@ -49,8 +49,8 @@ def test_how_a_spawned_process_ended_has_the_canonical_form_and_its_rank() -> No
         "ERROR launch_utils.py:604] ABORT!!! Out of all 8 trainers, the trainer process with rank=[6] was aborted.",
         "ERROR:  One or more process (first noticed rank 11) terminated with signal 9",
     )
-    told = [(event.where, event.text, event.rank, event.exit_code) for event in read(*texts).events]
-    assert told == [
+    lines = [(event.where, event.text, event.rank, event.exit_code) for event in read(*texts).events]
+    assert lines == [
         (Where.EXIT, "exitcode -9 SIGKILL rank 3", 3, -9),
         (Where.EXIT, "exitcode 7 rank 1", 1, 7),
         (Where.EXIT, "exitcode 137 rank 2", 2, 137),
@@ -61,17 +61,17 @@ def test_how_a_spawned_process_ended_has_the_canonical_form_and_its_rank() -> No
     ]
 
 
-def test_a_process_that_ended_with_0_is_no_failure() -> None:
+def test_a_process_that_ended_with_0_is_not_a_failure() -> None:
     container = "Container rank 4 status failed cmd ['python', '-u', 'train.py'] code 0 log log/workerlog.4"
     assert read("Process 2 exit with status code 0.", container).events == []
 
 
-def test_of_several_aborted_trainers_none_is_told_as_the_first() -> None:
+def test_of_several_aborted_trainers_none_is_reported_as_the_first() -> None:
     assert read("ABORT!!! Out of all 8 trainers, the trainer process with rank=[2, 6] was aborted.").events == []
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("[12-16 14:27:10] Exit code: -9", ["exitcode -9 SIGKILL"]),
         ("ERROR 07-04 23:23:23 pool.py:120] Worker pid 3283517 died, exit code: -11", ["exitcode -11 SIGSEGV"]),
@@ -81,11 +81,11 @@ def test_of_several_aborted_trainers_none_is_told_as_the_first() -> None:
         ("failed (exit code: -9) local_rank: 1 (pid: 7)", []),  # torchelastic's, read elsewhere
     ],
 )
-def test_a_signal_that_a_parent_tells_as_a_status(text: str, told: list[str]) -> None:
-    assert [event.text for event in read(text).events] == told
+def test_a_signal_that_a_parent_shows_as_a_status(text: str, expected: list[str]) -> None:
+    assert [event.text for event in read(text).events] == expected
 
 
-def test_the_old_launchers_last_words_tell_how_many_workers_there_were() -> None:
+def test_the_old_launchers_last_words_show_how_many_workers_there_were() -> None:
     line = "subprocess.CalledProcessError: Command '['/usr/bin/python', '-u', 'train.py', '--local_rank=3']' returned non-zero exit status 1."
     assert read(line).workers == 4
     assert read("step 3 loss 0.1").workers is None
@@ -111,12 +111,12 @@ def test_the_old_launchers_last_words_tell_how_many_workers_there_were() -> None
         ("train.service: Main process exited, code=exited, status=1/FAILURE", None),
     ],
 )
-def test_what_containers_and_services_tell_of_a_signal(text: str, code: int | None) -> None:
+def test_what_containers_and_services_show_of_a_signal(text: str, code: int | None) -> None:
     assert [event.exit_code for event in read(text).events] == ([] if code is None else [code])
 
 
 @pytest.mark.parametrize(
-    ("texts", "told"),
+    ("texts", "expected"),
     [
         (["  Process name: [[29973,1],3]", "  Exit code:    1"], ("exitcode 1 rank 3", 3, None, None, 1)),
         (["   Process name: [prterun-gpu-1-4711@1,3]", "   Exit code:    6"], ("exitcode 6 rank 3", 3, None, None, 6)),
@@ -125,15 +125,15 @@ def test_what_containers_and_services_tell_of_a_signal(text: str, code: int | No
         (["09:00 || Exit code: 1", "09:00 || Process name: 1"], ("exitcode 1 rank 1", 1, None, None, 1)),
     ],
 )
-def test_who_left_first_stands_beside_its_status(texts: list[str], told: tuple[object, ...]) -> None:
+def test_who_left_first_is_next_to_its_status(texts: list[str], expected: tuple[object, ...]) -> None:
     event = read(*texts).events[-1]
-    assert (event.text, event.rank, event.local_rank, event.host, event.exit_code) == told
+    assert (event.text, event.rank, event.local_rank, event.host, event.exit_code) == expected
 
 
 @pytest.mark.parametrize(
     "texts", [["Process name: 2"], ["Exit code: 1"], ["Process name: 2", "step 3", "Exit code: 1"]]
 )
-def test_a_name_without_a_status_tells_of_no_end(texts: list[str]) -> None:
+def test_a_name_without_a_status_shows_of_no_end(texts: list[str]) -> None:
     assert read(*texts).events == []
 
 
@@ -155,5 +155,5 @@ def test_a_name_without_a_status_tells_of_no_end(texts: list[str]) -> None:
         ("INFO exited: train (terminated by SIGTERM; not expected)", None),
     ],
 )
-def test_what_those_who_wait_for_a_program_tell_of_a_signal(text: str, code: int | None) -> None:
+def test_what_those_who_wait_for_a_program_show_of_a_signal(text: str, code: int | None) -> None:
     assert [event.exit_code for event in read(text).events] == ([code] if code else [])

@@ -8,7 +8,7 @@ from torchtriage.reading.prefixes.strip import strip_prefixes
 
 
 def read(text: str) -> Environment:
-    """-> what one line tells, its prefixes taken off as in a log."""
+    """Returns what one line shows, with its prefixes stripped as in a log."""
     return collected(Line(1, text, strip_prefixes(text, Labels()).text, Position(1, 1)))
 
 
@@ -142,6 +142,6 @@ def test_the_phase_in_the_forms_of_launchers_and_trainers(text: str, phase: str 
 @pytest.mark.parametrize(
     "text", ["our run dies in epoch 4 with CUDA out of memory", "it crashes after step 200", "fine until epoch 3"]
 )
-def test_what_a_person_says_of_a_run_is_no_progress(text: str) -> None:
+def test_what_a_person_says_of_a_run_is_not_progress(text: str) -> None:
     assert not read(text).progress
     assert read(f"{text}, step 120/1000 loss 0.5").progress

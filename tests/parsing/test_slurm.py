@@ -48,7 +48,7 @@ def test_slurms_lines_name_host_and_task(text: str, host: str | None, rank: int 
         "srun: error: wrap_on_data: [203.0.113.7:13610] on_data returned rc: Incompatible versions of client and server code",
     ],
 )
-def test_what_good_jobs_print_too_is_no_event(line: str) -> None:
+def test_what_good_jobs_print_too_is_not_an_event(line: str) -> None:
     assert not Collected(Slurm()).feed(Line(1, line, line, Position(1, 1)))
 
 
@@ -91,7 +91,7 @@ def test_what_did_not_start_is_placed_where_its_task_left(
     assert [(event.host, event.rank) for event in scheduler.events[:-1]] == placed
 
 
-def test_what_did_not_start_is_told_though_nobody_says_where() -> None:
+def test_what_did_not_start_is_reported_though_no_one_says_where() -> None:
     scheduler = Collected(Slurm())
     text = "slurmstepd: error: execve(): python: No such file or directory"
     assert scheduler.feed(Line(1, text, text, Position(1, 1)))
@@ -104,7 +104,7 @@ _REVOKED = "salloc: Job allocation 411 has been revoked."
 
 
 @pytest.mark.parametrize(
-    ("above", "text", "told"),
+    ("above", "text", "expected"),
     [
         ("exit", _LEFT, 0),
         ("bash-4.4$ exit", _LEFT, 0),
@@ -115,23 +115,23 @@ _REVOKED = "salloc: Job allocation 411 has been revoked."
         ("step 100 loss 2.1", _REVOKED, 1),
     ],
 )
-def test_a_shell_that_somebody_left_is_no_failed_task(above: str, text: str, told: int) -> None:
+def test_a_shell_that_someone_left_is_not_a_failed_task(above: str, text: str, expected: int) -> None:
     scheduler = Collected(Slurm())
     assert scheduler.feed(Line(2, text, text, Position(1, 2)), above)
-    assert len(scheduler.events) == told
+    assert len(scheduler.events) == expected
 
 
 @pytest.mark.parametrize(
     "before", ["", " 22%|██▏       | 11/50 [1:57:05<6:54:42, 638.01s/it]", '$ srun hostname || echo "failed"']
 )
-def test_sruns_word_behind_a_line_that_had_not_ended(before: str) -> None:
+def test_sruns_word_after_a_line_that_had_not_ended(before: str) -> None:
     scheduler = Collected(Slurm())
     text = f"{before}srun: error: n006: task 3: Exited with exit code 123"
     assert scheduler.feed(Line(2, text, text, Position(1, 2)))
     assert [(event.rank, event.host) for event in scheduler.events] == [(3, "n006")]
 
 
-def test_what_srun_ended_because_another_task_failed_is_no_failure() -> None:
+def test_what_srun_ended_because_another_task_failed_is_not_a_failure() -> None:
     scheduler = Collected(Slurm())
     ended = "srun: error: n007: task 0: Terminated"
     for number, text in enumerate([ended, "srun: error: n006: task 3: Exited with exit code 1", ended], 1):
@@ -139,7 +139,7 @@ def test_what_srun_ended_because_another_task_failed_is_no_failure() -> None:
     assert [event.rank for event in scheduler.events] == [0, 3]
 
 
-def test_tasks_that_all_got_the_signal_are_told() -> None:
+def test_tasks_that_all_got_the_signal_are_reported() -> None:
     scheduler = Collected(Slurm())
     for number, said in enumerate(["Exited with exit code 143", "Terminated"]):
         text = f"srun: error: n007: task {number}: {said}"

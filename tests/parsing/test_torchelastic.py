@@ -13,7 +13,7 @@ def read(lines: list[str]) -> Collected:
     return extractor
 
 
-def test_the_report_tells_ranks_exit_codes_and_the_first_observed() -> None:
+def test_the_report_shows_ranks_exit_codes_and_the_first_observed() -> None:
     elastic = read(report((1, -7), [(0, -15)]))
     found = [(event.source, event.rank, event.exit_code, event.text, event.host) for event in elastic.events]
     assert found == [
@@ -69,14 +69,14 @@ def test_a_traceback_inside_of_a_report_is_that_of_the_items_rank() -> None:
     )
 
 
-def test_the_json_that_torch_1_9_prints_tells_the_ranks_exception() -> None:
+def test_the_json_that_torch_1_9_prints_shows_the_ranks_exception() -> None:
     item = ["Other Failures:", "[1]:", "  rank: 1 (local_rank: 1)", "  exitcode: 1 (pid: 71)", "  msg: ", "    {"]
     elastic = read([*item, r'      "message": "ValueError: no \"split\" of that name\n",', "    }"])
     raised = next(event for event in elastic.events if event.where is Where.EXCEPTION)
     assert (raised.rank, raised.text) == (1, 'ValueError: no "split" of that name\n')
 
 
-def test_numbers_beyond_all_runs_are_no_numbers() -> None:
+def test_numbers_beyond_all_runs_are_not_numbers() -> None:
     huge = "9" * 5000
     assert not read([f"failed (exitcode: {huge}) local_rank: {huge} (pid: 1)"]).events
 
@@ -89,18 +89,18 @@ def test_items_that_a_viewer_wrote_into_one_line_each() -> None:
         "Root Cause (first observed failure):",
         item.format(0, 2, 0, -6, 2),
     ]
-    told = [(event.source, event.rank, event.local_rank, event.exit_code, event.host) for event in read(lines).events]
-    assert told == [(EventSource.OTHER_FAILURE, 3, 1, -15, "algo-2"), (EventSource.FIRST_FAILURE, 2, 0, -6, "algo-2")]
+    items = [(event.source, event.rank, event.local_rank, event.exit_code, event.host) for event in read(lines).events]
+    assert items == [(EventSource.OTHER_FAILURE, 3, 1, -15, "algo-2"), (EventSource.FIRST_FAILURE, 2, 0, -6, "algo-2")]
 
 
-def test_a_report_whose_head_was_cut_off_tells_the_rest() -> None:
+def test_a_report_whose_head_was_cut_off_shows_the_rest() -> None:
     lines = report((3, -11))
     at = next(number for number, line in enumerate(lines) if line.startswith("  rank "))
     found = [(event.source, event.rank, event.exit_code) for event in read(lines[at:]).events]
     assert found == [(EventSource.OTHER_FAILURE, 3, -11)]
 
 
-def test_the_agents_words_may_stand_in_another_order() -> None:
+def test_the_agents_words_may_are_in_another_order() -> None:
     translated = (
         "[ERROR] failed (exitcode: -9) for binary located at /env/bin/python with local_rank: 2 (process ID: 71)"
     )

@@ -34,9 +34,9 @@ def test_a_class_that_a_function_defines_has_a_name_too() -> None:
     assert (event.exception.type, event.exception.message) == ("train.main.<locals>.NoMoreRows", "bucket 7 is empty")
 
 
-def test_what_slurmstepd_says_below_an_exception_is_no_part_of_its_message() -> None:
-    told = "slurmstepd-gpu-7: error: *** STEP 22.0 ON gpu-7 CANCELLED AT 2026-05-01T09:00:00 ***"
-    (event,) = read([*traceback("TypeError: forward() takes no mask"), told])
+def test_what_slurmstepd_says_below_an_exception_is_not_a_part_of_its_message() -> None:
+    line = "slurmstepd-gpu-7: error: *** STEP 22.0 ON gpu-7 CANCELLED AT 2026-05-01T09:00:00 ***"
+    (event,) = read([*traceback("TypeError: forward() takes no mask"), line])
     assert event.exception is not None
     assert event.exception.message == "forward() takes no mask"
 
@@ -68,7 +68,7 @@ def test_a_sentence_about_another_exception_begins_nothing() -> None:
     )
 
 
-def test_an_npus_own_line_below_the_message_tells_the_rank() -> None:
+def test_an_npus_own_line_below_the_message_shows_the_rank() -> None:
     own = "[ERROR] 2026-01-08-18:07:20 (PID:1292363, Device:3, RankID:3) ERR01100 OPS call acl api failed."
     (event,) = read([*traceback("RuntimeError: OPS function error: Conv2D, error code is 500002"), own])
     assert event.rank == 3
@@ -114,7 +114,7 @@ def test_empty_lines_of_a_quoted_kernel_do_not_end_the_message() -> None:
     assert event.exception.message.endswith("offs = tl.arange(0, N)\n           ^")
 
 
-def test_a_worker_processs_own_traceback_stands_before_the_one_that_carries_it() -> None:
+def test_a_worker_processs_own_traceback_is_before_the_one_that_carries_it() -> None:
     outer = traceback("KeyError: Caught KeyError in DataLoader worker process 0.")
     inner = ["Original " + traceback("KeyError: 'image'")[0], *traceback("KeyError: 'image'")[1:]]
     (event,) = read([*outer, *inner])
@@ -143,7 +143,7 @@ def test_an_exception_group_is_read_without_its_bars() -> None:
     assert "FileNotFoundError" in texts
 
 
-def test_what_python_ignores_at_exit_is_no_failure() -> None:
+def test_what_python_ignores_at_exit_is_not_a_failure() -> None:
     assert (
         read(["Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__>", *traceback("RuntimeError: x")])
         == []
@@ -156,7 +156,7 @@ def test_an_exception_hook_that_failed_hides_not_what_it_was_given() -> None:
     assert event.text == "KeyError: 'lr'"
 
 
-def test_what_is_raised_where_an_object_is_deleted_is_no_failure() -> None:
+def test_what_is_raised_where_an_object_is_deleted_is_not_a_failure() -> None:
     frames = [("/env/site-packages/torch/utils/data/dataloader.py", 1466, "__del__", "self._shutdown_workers()"),
               ("/usr/lib/python3.10/multiprocessing/process.py", 160, "is_alive", "assert self._parent_pid == 1")]  # fmt: skip
     error = "AssertionError: can only test a child process"
@@ -165,7 +165,7 @@ def test_what_is_raised_where_an_object_is_deleted_is_no_failure() -> None:
     assert event.text == error
 
 
-def test_a_spawned_process_tells_its_rank() -> None:
+def test_a_spawned_process_shows_its_rank() -> None:
     lines = [*traceback("torch.multiprocessing.spawn.ProcessRaisedException: "), "", "-- Process 1 terminated with the following error:",
              *traceback("KeyError: 'image'")]  # fmt: skip
     (event,) = read(lines)
@@ -173,14 +173,14 @@ def test_a_spawned_process_tells_its_rank() -> None:
     assert any(raised.text == "KeyError: 'image'" for raised in event.chain)
 
 
-def test_dots_in_place_of_a_spawned_process_frames_are_no_message() -> None:
+def test_dots_in_place_of_a_spawned_process_frames_are_not_message() -> None:
     parent = traceback("torch.multiprocessing.spawn.ProcessRaisedException: ")
     (event,) = read([*parent, "", "-- Process 2 terminated with the following error:", ".", "...", "AssertionError"])
     assert event.rank == 2
     assert event.chain[0].type == "AssertionError"
 
 
-def test_a_spawned_process_is_told_on_one_line_with_its_traceback() -> None:
+def test_a_spawned_process_is_reported_on_one_line_with_its_traceback() -> None:
     frames = traceback("KeyError: 'image'")[1:]
     (event,) = read(["-- Process 4 terminated with the following error: Traceback (most recent call last):", *frames])
     assert (event.rank, event.text) == (4, "KeyError: 'image'")
@@ -202,7 +202,7 @@ def test_healthy_lines_are_not_claimed() -> None:
     assert extractor.events == []
 
 
-def test_only_the_traceback_right_behind_it_is_ignored() -> None:
+def test_only_the_traceback_right_after_it_is_ignored() -> None:
     lines = ["Exception ignored in: <function f>", "step 1", "step 2", "step 3", "step 4", *traceback("KeyError: 'lr'")]
     (event,) = read(lines)
     assert event.text == "KeyError: 'lr'"
@@ -244,7 +244,7 @@ def test_dynamos_explanation_belongs_to_the_message_and_its_hints_do_not() -> No
     assert event.exception.quoted[-1].line == 7
 
 
-def test_nccls_status_is_no_exception_of_its_own() -> None:
+def test_nccls_status_is_not_an_exception_of_its_own() -> None:
     (event,) = read(
         [
             *traceback("torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:268, unhandled cuda error"),
@@ -274,14 +274,14 @@ def test_a_frame_wrapped_inside_of_its_path_is_joined() -> None:
     assert [(frame.line, frame.function) for frame in event.exception.frames] == [(12, "fetch")]
 
 
-def test_a_wrapped_remainder_with_a_dot_is_no_exception() -> None:
+def test_a_wrapped_remainder_with_a_dot_is_not_an_exception() -> None:
     lines = traceback("KeyError: 'x'", [("/job/feed_forward.py", 32, "PositionwiseFeedForw", "w()")])
     (event,) = read([*lines[:2], "ard.forward", *lines[2:]])
     assert event.exception is not None
     assert event.exception.type == "KeyError"
 
 
-def test_the_innermost_frames_own_lines_are_kept_behind_the_message() -> None:
+def test_the_innermost_frames_own_lines_are_kept_after_the_message() -> None:
     (event,) = read(traceback("KeyError: 'x'", [("/job/a.py", 3, "f", "g()"), ("/job/b.py", 9, "g", "x['x']")]))
     assert event.exception is not None
     assert [line.text.strip() for line in event.exception.lines] == [
@@ -291,7 +291,7 @@ def test_the_innermost_frames_own_lines_are_kept_behind_the_message() -> None:
     ]
 
 
-def test_a_path_of_windows_is_no_exception() -> None:
+def test_a_path_of_windows_is_not_an_exception() -> None:
     cut = [
         "TypeError                 Traceback (most recent call last)",
         "C:\\env\\lib\\base.py in load(self)",
@@ -333,15 +333,15 @@ def test_a_long_line_of_such_a_message_may_have_been_wrapped() -> None:
         "real\t0m3.1s",
     ],
 )
-def test_what_ends_a_process_is_no_part_of_its_exception(line: str) -> None:
+def test_what_ends_a_process_is_not_a_part_of_its_exception(line: str) -> None:
     (event,) = read([*traceback("RuntimeError: bad value"), line])
     assert event.text == "RuntimeError: bad value"
 
 
-def test_lines_of_a_rank_without_torchs_own_label_are_no_part_of_its_exception() -> None:
-    told = traceback("RuntimeError: bad value", prefix="[rank1]: ")
+def test_lines_of_a_rank_without_torchs_own_label_are_not_part_of_its_exception() -> None:
+    result = traceback("RuntimeError: bad value", prefix="[rank1]: ")
     extractor = Collected(Tracebacks())
-    for number, raw in enumerate([*told, "[rank: 1] leaving with code 1"], 1):
+    for number, raw in enumerate([*result, "[rank: 1] leaving with code 1"], 1):
         text = raw.removeprefix("[rank1]: ").removeprefix("[rank: 1] ")
         extractor.feed(Line(number, raw, text, Position(1, number), rank=1, stream="1/"))
     extractor.close()
@@ -364,39 +364,39 @@ def test_the_failure_of_a_rank_whose_checkpoint_exception_was_cut_off_is_that_ra
     assert event.rank == 3
 
 
-def test_what_python_ignored_right_behind_a_message_is_no_part_of_it() -> None:
+def test_what_python_ignored_right_after_a_message_is_not_a_part_of_it() -> None:
     first = traceback("ValueError: the batch is empty")
     second = traceback("AssertionError: can only test a child process")
     (event,) = read([*first, "Exception ignored in: <function Loader.__del__ at 0x7f>", *second])
     assert event.text == "ValueError: the batch is empty"
 
 
-def test_a_message_that_names_its_rank_tells_it() -> None:
+def test_a_message_that_names_its_rank_shows_it() -> None:
     (event,) = read(traceback("RuntimeError: [Rank:6] FATAL ERROR :: MODULE:PT_BRIDGE Exception in Launch thread..."))
     assert event.rank == 6
 
 
-def test_a_launchers_line_behind_a_message_is_no_part_of_it() -> None:
+def test_a_launchers_line_after_a_message_is_not_a_part_of_it() -> None:
     lines = ["Traceback (most recent call last):", '  File "train.py", line 3, in <module>', "    main()"]
-    told = read(
+    result = read(
         [*lines, "ValueError: (InvalidArgument) no such axis", "LAUNCH INFO 2026-05-01 09:00:00,100 Exit code 1"]
     )
-    assert [event.text for event in told] == ["ValueError: (InvalidArgument) no such axis"]
+    assert [event.text for event in result] == ["ValueError: (InvalidArgument) no such axis"]
 
 
-def test_paddles_message_stands_below_its_frames_of_cpp() -> None:
+def test_paddles_message_is_below_its_frames_of_cpp() -> None:
     rule, head = "-" * 38, "C++ Traceback (most recent call last):"
     below = [rule, head, rule, "0   conv2d_dygraph_function(Tensor const&)", "", rule, "Error Message Summary:", rule]
-    for told in (
+    for found in (
         ["ExternalError: CUDA error(719)."],
         ["ResourceExhaustedError: ", "", "Out of memory error on GPU 1."],
     ):
-        (event,) = read([*traceback("MemoryError: "), "", *below, *told, "", "LAUNCH INFO 2026-05-01 Pod failed"])
+        (event,) = read([*traceback("MemoryError: "), "", *below, *found, "", "LAUNCH INFO 2026-05-01 Pod failed"])
         assert event.exception is not None
-        assert (event.exception.message, event.line.text) == (told[-1], told[-1])
+        assert (event.exception.message, event.line.text) == (found[-1], found[-1])
 
 
-def test_why_numba_would_not_compile_is_no_exception_of_its_own() -> None:
+def test_why_numba_would_not_compile_is_not_an_exception_of_its_own() -> None:
     warned = ["NumbaWarning: ", 'Compilation is falling back to object mode WITH looplifting enabled because Function "f" failed',
               "    Rejected as the implementation raised a specific error:", "      NumbaTypeError: Unsupported array index type list(int64)",
               "  raised from /env/numba/core/typing/arraydecl.py:102"]  # fmt: skip
@@ -408,7 +408,7 @@ def test_what_a_spawned_process_raised_without_a_traceback_is_its_own() -> None:
     lines = [*traceback("torch.multiprocessing.spawn.ProcessExitedException: "), "", "-- Process 5 terminated with the following error:", raised]  # fmt: skip
     (event,) = read(lines)
     assert event.rank == 5
-    assert any(told.text == raised for told in event.chain)
+    assert any(found.text == raised for found in event.chain)
 
 
 @pytest.mark.parametrize("place", [3, 4, 5, 6, 12])
@@ -421,14 +421,14 @@ def test_a_frame_that_srun_parted_is_put_together_again(place: int) -> None:
     assert [frame.function for frame in event.exception.frames] == ["f", "g"]
 
 
-def test_a_spawned_process_that_was_cut_off_is_told_by_its_parents_words() -> None:
+def test_a_spawned_process_that_was_cut_off_is_reported_by_its_parents_words() -> None:
     parent = traceback("torch.multiprocessing.spawn.ProcessRaisedException:")
     (event,) = read([*parent, "", "-- Process 3 terminated with the following error:", *traceback("x")[:-1]])
     assert (event.rank, event.source) == (3, EventSource.CUT_TRACEBACK)
     assert event.text == "-- Process 3 terminated with the following error:"
 
 
-def test_code_that_stands_behind_the_functions_name_is_no_part_of_it() -> None:
+def test_code_that_is_after_the_functions_name_is_not_a_part_of_it() -> None:
     frame = 'File "/job/a.py", line 3, in main engine = build(cfg)'
     (event,) = read(["Traceback (most recent call last):", frame, "ValueError: bad 3"])
     assert event.exception is not None
@@ -493,7 +493,7 @@ def test_a_path_that_richs_box_wraps_is_one_frame_with_the_code_it_points_at() -
     assert second.code == "unflat = state['state']"
 
 
-def test_a_traceback_cut_behind_its_assertion_raised_that() -> None:
+def test_a_traceback_cut_after_its_assertion_raised_that() -> None:
     (event,) = read(traceback("x", [("/job/a.py", 3, "f", "g()"), ("/job/b.py", 9, "g", "assert rows, name")])[:-1])
     assert event.exception is not None
     assert (event.source, event.exception.type) == (EventSource.TRACEBACK, "AssertionError")
@@ -590,7 +590,7 @@ def test_an_error_of_a_notebook_without_frames_ended_its_cell_all_the_same() -> 
     assert event.source is EventSource.TRACEBACK
 
 
-def test_source_lines_that_begin_with_numbers_are_no_frames_of_a_plain_traceback() -> None:
+def test_source_lines_that_begin_with_numbers_are_not_frames_of_a_plain_traceback() -> None:
     (event,) = read(
         [
             "Traceback (most recent call last):",

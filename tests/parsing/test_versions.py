@@ -8,7 +8,7 @@ from torchtriage.reading.prefixes.strip import strip_prefixes
 
 
 def read(text: str) -> Environment:
-    """-> what one line tells, its prefixes taken off as in a log."""
+    """Returns what one line shows, with its prefixes stripped as in a log."""
     return collected(Line(1, text, strip_prefixes(text, Labels()).text, Position(1, 1)))
 
 
@@ -120,10 +120,10 @@ def test_versions_in_the_forms_of_reports_and_banners(text: str, name: str | Non
         "docker run --gpus all nvcr.io/nvidia/pytorch:24.05-py3 torchrun train.py",
     ],
 )
-def test_the_release_of_nvidias_image_tells_what_is_in_it(text: str) -> None:
+def test_the_release_of_nvidias_image_shows_what_is_in_it(text: str) -> None:
     versions = read(text).versions
     assert (versions["torch"], versions["cuda"], versions["nccl"]) == ("2.4.0a0+07cecf4168", "12.4", "2.21.5")
 
 
-def test_of_a_release_that_is_not_known_nothing_is_told() -> None:
+def test_of_a_release_that_is_not_known_nothing_is_reported() -> None:
     assert not read("docker run nvcr.io/nvidia/pytorch:17.10 python train.py").versions

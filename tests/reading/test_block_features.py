@@ -17,7 +17,7 @@ from torchtriage.reading.block_features import SIZE, BlockFeatures, features_of,
         (b"rank: 100 x", 100),
     ],
 )
-def test_a_rank_is_told_by_its_label(line: bytes, rank: int) -> None:
+def test_a_rank_is_reported_by_its_label(line: bytes, rank: int) -> None:
     found = features_of(b"nothing\n" + line + b"\nnothing\n")
     assert found.may_hold(rank)
     assert not found.may_hold(rank + 1)

@@ -25,7 +25,7 @@ def test_a_value_of_yaml_is_as_it_was(spelled: str, said: str) -> None:
     assert first == second
 
 
-def test_settings_in_yaml_are_no_entries() -> None:
+def test_settings_in_yaml_are_not_entries() -> None:
     for content in (b"---\nmodel: vit\ntext: a\n", b"step 1\n---\ntextPayload: a\ntimestamp: b\n"):
         assert GCLOUD_YAML.recognise(Head(content, whole=True)) is None
 

@@ -25,7 +25,7 @@ def test_a_table_without_names(row: str, time: str) -> None:
     "row",
     ["2026-05-01 09:00:00,123 INFO step {}", "2026-05-01T09:00:00Z step {}, loss 1", "1777626000,", "step {},a,b"],
 )
-def test_lines_with_times_and_marks_are_no_tables(row: str) -> None:
+def test_lines_with_times_and_marks_are_not_tables(row: str) -> None:
     assert not is_table("".join(row.format(at) + "\n" for at in range(6)).encode())
 
 

@@ -26,7 +26,7 @@ PASSED_ON = [BANNER, *steps(range(2), count=4), *traceback("KeyError: 'image'", 
         "| {} | ",
     ],
 )
-def test_what_stands_before_lines_of_others_is_a_label(label: str) -> None:
+def test_what_is_before_lines_of_others_is_a_label(label: str) -> None:
     lines = [label.format(at) + line for at, line in enumerate(PASSED_ON)]
     found = custom_label(lines)
     assert found is not None
@@ -45,7 +45,7 @@ def test_what_stands_before_lines_of_others_is_a_label(label: str) -> None:
         [BANNER] * 12,
     ],
 )
-def test_a_programs_own_words_are_none(lines: list[str]) -> None:
+def test_a_programs_own_words_are_not(lines: list[str]) -> None:
     assert custom_label(lines) is None
 
 
@@ -73,6 +73,6 @@ def test_a_number_that_counts_names_no_writer() -> None:
     assert {strip_prefixes(line, known).stream for line in lines} == {f"INFO[]/{rank}/" for rank in range(3)}
 
 
-def test_a_record_behind_a_label_is_no_part_of_it() -> None:
+def test_a_record_after_a_label_is_not_a_part_of_it() -> None:
     lines = [f'12:00:{at:02} | train - {{"message": "step {at}", "level": "info"}}' for at in range(20)]
     assert {strip_prefixes(line, learn_labels(lines)).text[:11] for line in lines} == {'{"message":'}

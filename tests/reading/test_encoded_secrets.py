@@ -26,7 +26,7 @@ docker.io/x@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abc
 
 
 def stored(data: bytes, *pieces: bytes) -> bytes:
-    """-> what is stored of a log that comes in these pieces; marks without their kinds."""
+    """Returns what is stored of a log that comes in these pieces; marks without their kinds."""
     return unkind(b"".join(without_spelled_secrets(redacted(blocks(unspelled([data, *pieces]), "log")))))
 
 
@@ -63,11 +63,11 @@ def test_a_log_in_base64_is_kept_as_its_text_where_that_holds_one(packed: bool) 
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_base64_in_a_line_is_spelled_anew_without_it(packed: bool) -> None:
+def test_base64_in_a_line_is_spelled_again_without_it(packed: bool) -> None:
     content = LOG.encode()
     word = base64.b64encode(gzip.compress(content) if packed else content)
-    told = json.loads(stored(b'{"data": "' + word + b'", "status": "ok"}\n'))
-    opened = base64.b64decode(told["data"])
+    data = json.loads(stored(b'{"data": "' + word + b'", "status": "ok"}\n'))
+    opened = base64.b64decode(data["data"])
     opened = gzip.decompress(opened) if packed else opened
     assert unkind(opened) == content.replace(SECRET.encode(), b"[redacted]")
 
@@ -94,8 +94,8 @@ def test_of_other_forms_the_word_goes_else_the_line(line: str, kept: str) -> Non
 def test_records_stay_records() -> None:
     lines = [json.dumps({"log": f"{words}\n"}) for words in LOG.splitlines()]
     spelled_out = "".join(f"\\u{ord(char):04x}" for char in SECRET)
-    told = stored("\n".join(lines).replace(SECRET, spelled_out).encode())
-    assert "".join(json.loads(line)["log"] for line in told.splitlines()) == LOG.replace(SECRET, "[redacted]")
+    result = stored("\n".join(lines).replace(SECRET, spelled_out).encode())
+    assert "".join(json.loads(line)["log"] for line in result.splitlines()) == LOG.replace(SECRET, "[redacted]")
 
 
 def test_what_the_engine_would_not_decode_goes_by_in_pieces() -> None:
@@ -107,10 +107,10 @@ def test_what_the_engine_would_not_decode_goes_by_in_pieces() -> None:
             pulled.append(number)
             yield (line * ((1 << 20) // len(line) + 1))[: 1 << 20]
 
-    told = unspelled(pieces())
-    assert len(next(told)) == 1 << 20
+    result = unspelled(pieces())
+    assert len(next(result)) == 1 << 20
     assert len(pulled) <= MAX_BYTES // (1 << 20) + 1
-    assert sum(map(len, told)) == (MAX_BYTES // (1 << 20) + 3) << 20
+    assert sum(map(len, result)) == (MAX_BYTES // (1 << 20) + 3) << 20
 
 
 def test_a_bomb_in_base64_is_left_as_it_is() -> None:

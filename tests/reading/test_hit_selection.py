@@ -40,7 +40,7 @@ def test_frames_that_were_read_before_are_passed_over_and_every_last_line_is_kep
 
 
 @pytest.mark.parametrize("label", ["", "[default3]:", "12: "])
-def test_frames_are_known_again_behind_any_label(label: str) -> None:
+def test_frames_are_known_again_after_any_label(label: str) -> None:
     data = text(*(traceback("WidgetError: spindle", FRAMES, label) for _ in range(9)))
     assert [bool(hit.frames_end) for hit in hits().select(data) if hit.wide] == [False] + [True] * 8
 

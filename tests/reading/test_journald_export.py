@@ -11,7 +11,7 @@ TRACE = (
 
 
 def sized(text: str) -> bytes:
-    """-> a field as the export writes it where a value has line feeds: its size in 8 bytes, the lowest first."""
+    """Returns a field as the export writes it where a value has line feeds: its size in 8 bytes, the lowest first."""
     data = text.encode()
     return b"MESSAGE\n" + len(data).to_bytes(8, "little") + data + b"\n"
 
@@ -35,7 +35,7 @@ def test_a_message_with_line_feeds_is_whole() -> None:
     assert (read[0].time or "")[:16] == "2026-05-01T09:00"
 
 
-def test_what_a_verbose_message_goes_on_with_belongs_to_it() -> None:
+def test_what_a_verbose_message_continues_with_belongs_to_it() -> None:
     content = (
         b"Fri 2026-05-01 09:00:00.123456 UTC [s=1;i=1;b=2]\n    _PID=41\n    MESSAGE=one\n            two\n"
         b"Fri 2026-05-01 09:00:01.123456 UTC [s=1;i=2;b=2]\n    MESSAGE=three\n"
@@ -52,6 +52,6 @@ def test_entries_without_a_message_say_nothing() -> None:
     assert list(entries(b"__CURSOR=s=1\nPRIORITY=6\n\n")) == []
 
 
-def test_a_broken_character_in_a_time_is_no_failure() -> None:
+def test_a_broken_character_in_a_time_is_not_a_failure() -> None:
     content = b"Fri 2026-05-01 09:00:00.12\xd5 UTC [s=1;i=1;b=2]\n    MESSAGE=one\n"
     assert [fields["MESSAGE"] for _, fields in entries(content)] == ["one"]

@@ -133,7 +133,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_a_prefix_comes_off_and_tells(name: str) -> None:
+def test_a_prefix_comes_off_and_shows(name: str) -> None:
     form = FORMS[name]
     sample = [f"{form.prefix}step {at} loss 0.5" for at in range(20)]
     known = learn_labels([strip_prefixes(line, NONE).text for line in sample])
@@ -171,7 +171,7 @@ def test_the_time_of_a_line_in_the_forms_of_loggers(text: str, time: str | None)
     assert strip_prefixes(text, NONE).time == time
 
 
-def test_a_loggers_fields_are_no_syslog_header() -> None:
+def test_a_loggers_fields_are_not_syslog_header() -> None:
     origin = strip_prefixes("2026-05-01 09:00:00,351 - __main__ - INFO - step 1", NONE)
     assert (origin.text, origin.host) == ("- __main__ - INFO - step 1", None)
 

@@ -19,10 +19,10 @@ def _clean(*blocks: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("named", "value"), [("WANDB_API_KEY=", HEX), ("DB_PASSWORD: ", PASSWORD), ("redis://:", "")])
-def test_a_value_goes_before_and_behind_what_tells_of_it(named: str, value: str) -> None:
-    told = f"{named}{value}\n" if value else f"redis://:{PASSWORD}@cache:6379/0\n"
+def test_a_value_goes_before_and_after_what_shows_of_it(named: str, value: str) -> None:
+    line = f"{named}{value}\n" if value else f"redis://:{PASSWORD}@cache:6379/0\n"
     value = value or PASSWORD
-    before, tell, behind = _clean(f"run {value} now\n" + told, "step 1\n", f"Traceback: {value!r} was refused\n")
+    before, tell, behind = _clean(f"run {value} now\n" + line, "step 1\n", f"Traceback: {value!r} was refused\n")
     assert [value in block for block in (before, tell, behind)] == [False] * 3
     assert before.startswith("run [redacted:")
     assert tell == "step 1\n"
@@ -36,7 +36,7 @@ def test_a_value_goes_from_a_block_that_is_long() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "line"),
+    ("expected", "line"),
     [
         ("password=trainer1", "ssh trainer1@gpu-07"),  # a word with a digit is many other things, too
         ("password=amber-falcon", "the host amber-falcon is drained"),
@@ -44,13 +44,13 @@ def test_a_value_goes_from_a_block_that_is_long() -> None:
         ("?AccessKeyId=LOCALKEY0123456789", "id LOCALKEY0123456789"),  # tells who, not what opens
     ],
 )
-def test_what_else_may_be_called_so_stays(told: str, line: str) -> None:
-    cleaned, other = _clean(f"{told}\n", f"{line}\n")
+def test_what_else_may_be_called_so_stays(expected: str, line: str) -> None:
+    cleaned, other = _clean(f"{expected}\n", f"{line}\n")
     assert "[redacted:" in cleaned
     assert other == f"{line}\n"
 
 
-def test_one_file_tells_of_the_secrets_of_the_next() -> None:
+def test_one_file_shows_of_the_secrets_of_the_next() -> None:
     known = KnownSecrets()
     list(redacted([f"HUB_SECRET={HEX}\n".encode()], known))
     assert next(redacted([f"got {HEX}\n".encode()], known)) == b"got [redacted:secret]\n"
@@ -74,6 +74,6 @@ class Told:
     count: int = 1
 
 
-def test_one_text_of_an_answer_tells_of_the_secrets_of_the_others() -> None:
+def test_one_text_of_an_answer_shows_of_the_secrets_of_the_others() -> None:
     value = Told(f"got {HEX}", ("step 1", f"API_KEY={HEX}"))
     assert without_secrets(value) == Told("got [redacted:api-key]", ("step 1", "API_KEY=[redacted:api-key]"))

@@ -31,59 +31,59 @@ def read(log: list[str]) -> list[Line]:
         ("shoe - leather: ", None, None),
     ],
 )
-def test_a_label_comes_off_where_a_traceback_stands_behind_it(label: str, rank: int | None, host: str | None) -> None:
+def test_a_label_comes_off_where_a_traceback_is_after_it(label: str, rank: int | None, host: str | None) -> None:
     failed = traceback("KeyError: 'image'")
-    told = read([*PLAIN, *(label + line for line in failed)])[len(PLAIN) :]
-    assert [line.text for line in told] == failed
-    assert {(line.rank, line.host) for line in told} == {(rank, host)}
-    assert len({line.stream for line in told}) == 1
+    result = read([*PLAIN, *(label + line for line in failed)])[len(PLAIN) :]
+    assert [line.text for line in result] == failed
+    assert {(line.rank, line.host) for line in result} == {(rank, host)}
+    assert len({line.stream for line in result}) == 1
 
 
 @pytest.mark.parametrize("others", [[], PLAIN])
 def test_a_label_comes_off_a_traceback_that_lost_its_head(others: list[str]) -> None:
     failed = traceback("KeyError: 'image'")[1:]
-    told = read([*others, *(f"worker-0: {line}" for line in failed)])[len(others) :]
-    assert [line.text for line in told] == failed
-    assert {line.host for line in told} == {"worker-0"}
+    result = read([*others, *(f"worker-0: {line}" for line in failed)])[len(others) :]
+    assert [line.text for line in result] == failed
+    assert {line.host for line in result} == {"worker-0"}
 
 
-def test_words_before_a_quoted_frame_are_no_label() -> None:
+def test_words_before_a_quoted_frame_are_not_label() -> None:
     quoted = ['it stops in   File "/job/a.py", line 3, in main', "it stops in 3 of 4 runs"]
     assert [line.text for line in read(quoted)] == quoted
 
 
-def test_two_writers_lines_are_told_apart() -> None:
+def test_two_writers_lines_are_reported_apart() -> None:
     failed = traceback("KeyError: 'image'")
-    told = read([*PLAIN, *(f"node-{node}: {line}" for line in failed for node in (3, 5))])[len(PLAIN) :]
-    assert [line.text for line in told if line.host == "node-5"] == failed
+    result = read([*PLAIN, *(f"node-{node}: {line}" for line in failed for node in (3, 5))])[len(PLAIN) :]
+    assert [line.text for line in result if line.host == "node-5"] == failed
 
 
 @pytest.mark.parametrize("head", ["ERROR: it broke: ", "100%|####| 5/5 "])
-def test_words_before_a_head_alone_are_no_label(head: str) -> None:
+def test_words_before_a_head_alone_are_not_label(head: str) -> None:
     first, *rest = traceback("KeyError: 'image'")
-    told = read([*PLAIN, head + first, *rest, f"{head}again"])
-    assert told[-1].text.endswith("again")
-    assert told[-1].text == f"{head}again"
+    result = read([*PLAIN, head + first, *rest, f"{head}again"])
+    assert result[-1].text.endswith("again")
+    assert result[-1].text == f"{head}again"
 
 
 def test_hosts_before_a_few_of_the_lines_are_learned() -> None:
-    told = read([line for step in PLAIN for line in (step, *(f"node-{at}: cache filled" for at in (1, 2)))][:80])
-    assert {line.host for line in told} == {None, "node-1", "node-2"}
+    result = read([line for step in PLAIN for line in (step, *(f"node-{at}: cache filled" for at in (1, 2)))][:80])
+    assert {line.host for line in result} == {None, "node-1", "node-2"}
 
 
-def test_layers_of_a_model_are_no_hosts() -> None:
-    told = read([f"layer-{at % 4}: Linear(in_features={at})" for at in range(40)] + PLAIN)
-    assert {line.host for line in told} == {None}
+def test_layers_of_a_model_are_not_hosts() -> None:
+    result = read([f"layer-{at % 4}: Linear(in_features={at})" for at in range(40)] + PLAIN)
+    assert {line.host for line in result} == {None}
 
 
 @pytest.mark.parametrize("first", [1, 107])
-def test_numbers_that_count_lines_are_no_ranks(first: int) -> None:
+def test_numbers_that_count_lines_are_not_ranks(first: int) -> None:
     failed = traceback("KeyError: 'image'")
-    told = read([f"{number}:{line}" for number, line in enumerate(failed, first)])
-    assert [line.text for line in told] == failed
-    assert {line.rank for line in told} == {None}
+    result = read([f"{number}:{line}" for number, line in enumerate(failed, first)])
+    assert [line.text for line in result] == failed
+    assert {line.rank for line in result} == {None}
 
 
 def test_numbers_that_rise_by_chance_are_ranks() -> None:
-    told = read(["0: start", "1: start", "2: start", "3: KeyError: 'image'"])
-    assert [line.rank for line in told] == [0, 1, 2, 3]
+    result = read(["0: start", "1: start", "2: start", "3: KeyError: 'image'"])
+    assert [line.rank for line in result] == [0, 1, 2, 3]

@@ -36,7 +36,7 @@ def test_lines_of_others_between() -> None:
     assert separated("\n".join(chat)) == [(2, "step 1"), (3, "step 2"), (5, "step 3")]
 
 
-def test_lines_that_begin_with_their_times_are_no_chat() -> None:
+def test_lines_that_begin_with_their_times_are_not_chat() -> None:
     log = [f"[2026-05-01 10:{minute:02}:00] epoch {minute // 10} of this run" for minute in range(30)]
     assert separated("\n".join(log)) is None
     assert separated("\n".join(line.replace("epoch", "still busy with") for line in log)) is None

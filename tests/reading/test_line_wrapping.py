@@ -66,7 +66,7 @@ LABELLED = traceback(
 )
 
 
-def test_the_rest_of_a_labelled_line_stands_below_it_without_the_label() -> None:
+def test_the_rest_of_a_labelled_line_is_below_it_without_the_label() -> None:
     lines = [line[start : start + 80] for line in LABELLED for start in range(0, len(line), 80)]
     assert labelled_width(["$ torchrun train.py", *lines]) == 80
     assert rejoin_cut(lines, 80)[0] == LABELLED

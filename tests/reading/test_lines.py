@@ -39,7 +39,7 @@ def test_lines_that_differ_in_digits_are_read_alike(monkeypatch: pytest.MonkeyPa
         ("99: waits", "12: waits", None, None),
     ],
 )
-def test_what_stands_before_a_line_is_seen_behind_one_that_has_nothing(
+def test_what_is_before_a_line_is_seen_after_one_that_has_nothing(
     first: str, second: str, rank: int | None, time: str | None
 ) -> None:
     line = read(f"{first}\n{second}\n".encode())[1]
@@ -49,7 +49,7 @@ def test_what_stands_before_a_line_is_seen_behind_one_that_has_nothing(
 @pytest.mark.parametrize(
     "text", ["step 7", '  File "/job/model.py", line 7, in forward', "at 2026-05-01 10:11:12 step 7"]
 )
-def test_lines_behind_torchs_own_label_are_their_ranks(text: str) -> None:
+def test_lines_after_torchs_own_label_are_their_ranks(text: str) -> None:
     first, second = read(f"[rank3]: {text}\n[rank4]: {text.replace('7', '8')}\n".encode())
     assert (first.rank, second.rank) == (3, 4)
     assert (first.stream, second.stream) == ("|3/", "|4/")

@@ -75,5 +75,5 @@ def test_a_line_is_read_as_it_was_without_markup(line: str) -> None:
 @pytest.mark.parametrize(
     "line", [FRAME, "a < b && c > d", "loss 损失 0.5", "module <class 'torch.nn.Linear'>", "tokens “quoted”"]
 )
-def test_other_lines_are_no_pages(line: str) -> None:
+def test_other_lines_are_not_pages(line: str) -> None:
     assert not has_markup([line] * 9)

@@ -126,7 +126,7 @@ def test_a_block_of_yaml_goes(prefix: str, sign: str) -> None:
 @pytest.mark.parametrize(
     "label", ["password:", "  The root password:", "password\uff1a", "<apiToken>", "client_secret ="]
 )
-def test_the_value_on_the_line_behind_its_name_goes(prefix: str, label: str) -> None:
+def test_the_value_on_the_line_after_its_name_goes(prefix: str, label: str) -> None:
     value = "aB3dE5gH7jK9mN1p"
     lines = [f"{prefix}{label}", f"{prefix}  {value}", f"{prefix}{value} is no more"]
     assert _clean(lines) == [lines[0], f"{prefix}  [redacted:secret]", lines[2]]
@@ -134,7 +134,7 @@ def test_the_value_on_the_line_behind_its_name_goes(prefix: str, label: str) -> 
 
 
 @pytest.mark.parametrize("prefix", ["", "[rank0]: "])
-def test_a_list_behind_its_name_goes(prefix: str) -> None:
+def test_a_list_after_its_name_goes(prefix: str) -> None:
     value = "aB3dE5gH7jK9mN1p"
     lines = [f"{prefix}api_key:", f"{prefix}- {value}", f"{prefix}- {value}9", f"{prefix}seed: 1", f"{prefix}- {value}"]
     mark = f"{prefix}- [redacted:secret]"
@@ -142,7 +142,7 @@ def test_a_list_behind_its_name_goes(prefix: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["winterabend", "amber-falcon-7"])
-def test_a_password_that_stands_deeper_than_its_name_may_be_of_words(value: str) -> None:
+def test_a_password_that_is_deeper_than_its_name_may_be_of_words(value: str) -> None:
     assert _clean(["  db_password:", f"    {value}"]) == ["  db_password:", "    [redacted:secret]"]
     beside = ["  db_password:", "  winterabend"]
     assert _clean(beside) == beside
@@ -216,7 +216,7 @@ def test_a_value_goes_that_a_printer_of_objects_wrapped(prefix: str) -> None:
     assert cleaned == [f"{prefix}{lines[0]}", f"{prefix}'[redacted:secret]', 'email': None}}}}", f"{prefix}{lines[2]}"]
 
 
-def test_a_key_goes_whose_first_line_stands_in_a_sentence() -> None:
+def test_a_key_goes_whose_first_line_is_in_a_sentence() -> None:
     begin, *body, end = _key()
     cleaned = _clean([f'Load key "/root/.ssh/id_rsa": {begin}', *body, end, BODY[-1]])
     assert cleaned[1:] == [*[MARK] * len(body), end, BODY[-1]]

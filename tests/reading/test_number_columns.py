@@ -22,7 +22,7 @@ PIPES = "accuracy | loss | epoch | train | time\n0.817 | 0.722 | 0 | True | 00:2
 
 
 def read(text: str) -> tuple[str, list[int] | None]:
-    """-> the lines as they are read, and their numbers in the file where a decoder read it."""
+    """Returns the lines as they are read, and their numbers in the file where a decoder read it."""
     found = unwrap([text.encode()])
     content = b"".join(found.blocks).decode()
     return content, list(found.numbers) if found.numbers is not None else None
@@ -44,7 +44,7 @@ def test_each_number_gets_its_name(text: str, row: str) -> None:
     assert numbers == list(range(1, len(text.splitlines()) + 1))
 
 
-def test_what_stands_around_the_rows_stays() -> None:
+def test_what_is_around_the_rows_stays() -> None:
     lines = read(FASTAI)[0].splitlines()
     assert (lines[0], lines[1].split()[0], lines[-1]) == ("loading the corpus", "epoch", "Killed")
 

@@ -42,12 +42,12 @@ TWO_HOSTS = ["gpu-7/none_x1/attempt_0/0/stderr.log", "gpu-8/none_y2/attempt_0/0/
         ("train.log", None, None, 0, None),
     ],
 )
-def test_what_a_path_tells(name: str, rank: int | None, local_rank: int | None, attempt: int, host: str | None) -> None:
+def test_what_a_path_shows(name: str, rank: int | None, local_rank: int | None, attempt: int, host: str | None) -> None:
     where = FileOrigins([name]).of(name, several=True)
     assert (where.rank, where.local_rank, where.attempt, where.host) == (rank, local_rank, attempt, host)
 
 
-def test_the_path_of_a_single_file_tells_nothing() -> None:
+def test_the_path_of_a_single_file_shows_nothing() -> None:
     assert FileOrigins().of("rank_3.log", several=False) == FileOrigin(None)
 
 

@@ -26,10 +26,10 @@ def test_a_long_text_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch, long:
     assert [line for _, line in quoted_lines(json.dumps("\n".join(lines)).encode())] == lines
 
 
-def test_what_stands_around_a_quotation_stays() -> None:
+def test_what_is_around_a_quotation_stays() -> None:
     content = f"step 1\nCommand failed: stderr: {TEXT.encode()!r}\nsee above"
-    told = [line for _, line in quoted_lines(content.encode())]
-    assert told == ["step 1", "Command failed: stderr:", *LINES, "see above"]
+    lines = [line for _, line in quoted_lines(content.encode())]
+    assert lines == ["step 1", "Command failed: stderr:", *LINES, "see above"]
 
 
 @pytest.mark.parametrize(

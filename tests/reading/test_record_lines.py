@@ -58,14 +58,14 @@ def test_several_lines_in_one_field_are_lines(record: dict[str, object]) -> None
 
 
 def test_torchs_error_file_is_its_traceback_once() -> None:
-    told = {
+    values = {
         "message": "KeyError: 'image'",
         "extraInfo": {"py_callstack": "\n".join(TRACEBACK) + "\n", "timestamp": "1777626000"},
     }
-    found = read(json.dumps({"message": told}))
+    found = read(json.dumps({"message": values}))
     assert [line.text for line in found] == TRACEBACK
     assert found[0].time == "2026-05-01T09:00:00Z"
-    copied = read(json.dumps({"message": {**told, "errorCode": 1}}))
+    copied = read(json.dumps({"message": {**values, "errorCode": 1}}))
     assert [line.text for line in copied] == ["exit code 1", *TRACEBACK]
 
 
@@ -82,7 +82,7 @@ def test_torchs_error_file_is_its_traceback_once() -> None:
         '{"timestamp": 1e999, "log": ["x"]}',
     ],
 )
-def test_what_is_no_record_stays_as_it_is(raw: str) -> None:
+def test_what_is_not_a_record_stays_as_it_is(raw: str) -> None:
     assert [line.text for line in read(raw)] == [raw]
 
 
@@ -103,7 +103,7 @@ def test_a_records_time(record: dict[str, object], time: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "expected",
     [
         {"kubernetes": {"pod_name": "train-worker-1", "host": "gpu-7"}},
         {"kubernetes": {"pod_name": "train-worker-1", "node_name": "gpu-7"}},
@@ -118,12 +118,12 @@ def test_a_records_time(record: dict[str, object], time: str | None) -> None:
         {"resource": {"labels": {"pod_name": "train-worker-1"}}, "labels": {"compute.googleapis.com/resource_name": "gpu-7"}},
     ],
 )  # fmt: skip
-def test_the_host_of_a_pods_record_is_its_node(told: dict[str, object]) -> None:
-    (line,) = read(json.dumps({"log": "boom\n", "time": "2026-05-01T09:00:00Z", **told}))
+def test_the_host_of_a_pods_record_is_its_node(expected: dict[str, object]) -> None:
+    (line,) = read(json.dumps({"log": "boom\n", "time": "2026-05-01T09:00:00Z", **expected}))
     assert (line.host, line.pod) == ("gpu-7", "train-worker-1")
 
 
-def test_what_a_record_tells_of_its_writer() -> None:
+def test_what_a_record_shows_of_its_writer() -> None:
     (line,) = read(
         json.dumps({"log": "boom\n", "stream": "stderr", "kubernetes": {"pod_name": "train-worker-1", "host": "gpu-7"}})
     )
@@ -161,12 +161,12 @@ def test_pieces_whose_end_is_missing_are_not_lost() -> None:
     ]
 
 
-def test_lines_that_a_collector_took_the_ends_off_are_no_pieces() -> None:
+def test_lines_that_a_collector_took_the_ends_off_are_not_pieces() -> None:
     records = [json.dumps({"log": f"step {at}", "stream": "stderr", "time": "x"}) for at in range(5)]
     assert [line.text for line in read(*records)] == [f"step {at}" for at in range(5)]
 
 
-def test_a_record_is_shown_as_it_stands_and_a_piece_of_one_as_it_reads() -> None:
+def test_a_record_is_shown_as_it_is_and_a_piece_of_one_as_it_reads() -> None:
     single = json.dumps({"log": "boom\n", "stream": "stderr", "time": "x"})
     assert read(single)[0].raw == single
     several = json.dumps({"event": "\n".join(TRACEBACK), "level": "error"})
@@ -189,7 +189,7 @@ def test_progress_bars_and_two_writers_in_one_line() -> None:
     ],
 )
 @pytest.mark.parametrize("ended", ["Killed", "Terminated", "Segmentation fault (core dumped)"])
-def test_how_a_program_ended_stands_behind_its_last_bar(bar: str, kept: list[str], ended: str) -> None:
+def test_how_a_program_ended_is_after_its_last_bar(bar: str, kept: list[str], ended: str) -> None:
     assert [line.text for line in read(f"{bar}\r{bar}{ended}")][-1] == ended
     assert [line.text for line in read(f"{bar}\r{bar}")][-1:] == [bar]
     assert len(read(f"{bar}\r{bar}\r{bar}{ended}")) == 2 + 2 * len(kept)
@@ -206,7 +206,7 @@ def test_how_a_program_ended_stands_behind_its_last_bar(bar: str, kept: list[str
         (b"50%\x08 \x08\x08 \x08\x08 \x08done", "done"),
     ],
 )
-def test_bytes_that_are_no_plain_utf8(raw: bytes, text: str) -> None:
+def test_bytes_that_are_not_plain_utf8(raw: bytes, text: str) -> None:
     assert "".join(line.text for line in read(raw)) == text
 
 
@@ -226,26 +226,26 @@ def test_any_bytes_and_any_json_are_read(raw: list[bytes]) -> None:
     "around", ["ERROR worker 3 died: '{}'", '{{"status": "FAILED", "error": "{}", "rank": 3', "msg='{}' level=error"]
 )
 def test_a_traceback_with_its_line_feeds_spelled_is_lines(around: str) -> None:
-    told = read(around.format(json.dumps("\n".join(TRACEBACK))[1:-1]))
-    assert [line.text for line in told][-3:-1] == TRACEBACK[1:3]
-    assert told[-1].text.startswith(TRACEBACK[3])
-    assert {line.number for line in told} == {1}
+    result = read(around.format(json.dumps("\n".join(TRACEBACK))[1:-1]))
+    assert [line.text for line in result][-3:-1] == TRACEBACK[1:3]
+    assert result[-1].text.startswith(TRACEBACK[3])
+    assert {line.number for line in result} == {1}
 
 
 def test_a_report_of_paddles_in_one_line() -> None:
     rule = "-" * 22
-    told = f" {rule} C++ Traceback (most recent call last): {rule} No stack trace in paddle. {rule} Error Message Summary: {rule} FatalError: `Termination signal` is detected."
-    assert [line.text.strip() for line in read(told)][-2:] == [rule, "FatalError: `Termination signal` is detected."]
+    text = f" {rule} C++ Traceback (most recent call last): {rule} No stack trace in paddle. {rule} Error Message Summary: {rule} FatalError: `Termination signal` is detected."
+    assert [line.text.strip() for line in read(text)][-2:] == [rule, "FatalError: `Termination signal` is detected."]
 
 
-def test_what_stands_before_a_flat_traceback_is_one_piece() -> None:
-    told = f'JobError: ScriptError: Command "run" {HEAD} File "/run/a.py", line 3, in <module> go() ValueError: no'
-    first, *_, last = [line.text for line in read(told)]
+def test_what_is_before_a_flat_traceback_is_one_piece() -> None:
+    text = f'JobError: ScriptError: Command "run" {HEAD} File "/run/a.py", line 3, in <module> go() ValueError: no'
+    first, *_, last = [line.text for line in read(text)]
     assert (first, last) == (f'JobError: ScriptError: Command "run" {HEAD}', "ValueError: no")
 
 
 @pytest.mark.parametrize("name", ["pipe", "fd"])
-def test_a_field_of_any_name_tells_the_stream_of_a_line(name: str) -> None:
+def test_a_field_of_any_name_shows_the_stream_of_a_line(name: str) -> None:
     record = {"event": "line", "data": "[rank1]: RuntimeError: HIP error: unspecified launch failure\n", name: "stderr"}
     assert [(line.text, line.rank) for line in read(json.dumps(record))] == [
         ("RuntimeError: HIP error: unspecified launch failure", 1)

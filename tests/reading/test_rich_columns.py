@@ -24,7 +24,7 @@ def test_messages_are_whole_again_and_bare_of_their_place(width: int, place: str
     assert first == numbers
 
 
-def test_a_time_that_was_not_repeated_is_told_for_each_row() -> None:
+def test_a_time_that_was_not_repeated_is_reported_for_each_row() -> None:
     whole, _ = rejoin_columns(rows(120, "train.py:7")[0])
     assert all(line.startswith("[05/01/26 09:00:0") for line in whole)
 

@@ -16,7 +16,7 @@ def test_what_was_compiled_is_kept_by_its_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"no database", b"\0" * 4096])
-def test_a_damaged_cache_is_compiled_anew(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_cache_is_compiled_again(tmp_path: Path, damage: bytes) -> None:
     Scanner(lambda: [b"abc"], tmp_path, b"one")
     (kept,) = tmp_path.iterdir()
     kept.write_bytes(damage)
@@ -24,7 +24,7 @@ def test_a_damaged_cache_is_compiled_anew(tmp_path: Path, damage: bytes) -> None
     assert Scanner(never, tmp_path, b"one").which(b"abc") == {0}
 
 
-def test_a_cache_that_others_can_write_is_compiled_anew(tmp_path: Path) -> None:
+def test_a_cache_that_others_can_write_is_compiled_again(tmp_path: Path) -> None:
     Scanner(lambda: [b"abc"], tmp_path, b"one")
     (kept,) = tmp_path.iterdir()
     kept.chmod(0o620)

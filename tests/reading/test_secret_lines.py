@@ -95,7 +95,7 @@ def drawn(kind: str, dice: random.Random) -> str:
 
 
 def filled(template: str, seed: str) -> tuple[str, list[str]]:
-    """-> a log made of the template, and the secrets in it."""
+    """Returns a log made of the template, and the secrets in it."""
     dice = random.Random(seed)
     secrets: list[str] = []
 
@@ -115,7 +115,7 @@ def filled(template: str, seed: str) -> tuple[str, list[str]]:
 
 
 def stays(secret: str, cleaned: str) -> bool:
-    """-> whether the secret, or eight characters of a long one, can be read."""
+    """Returns whether the secret, or eight characters of a long one, can be read."""
     parts = [secret] if len(secret) < 12 else [secret[at : at + 8] for at in range(len(secret) - 7)]
     return any(part in cleaned for part in parts)
 

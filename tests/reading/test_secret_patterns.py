@@ -63,7 +63,7 @@ BEFORE = {
 
 
 def _secret(form: Form, begins: str = "") -> tuple[str, str]:
-    """-> what stands before the secret and stays, and a secret of the form, or of one of its other openings."""
+    """Returns what stands before the secret and stays, and a secret of the form, or of one of its other openings."""
     alphabet = re.compile(form.rest)
     rest = "".join(char for char in _LOT * 9 if alphabet.fullmatch(char))[
         : max(form.least, 12 if form.least > 1 else 1)
@@ -97,7 +97,7 @@ def test_each_form_goes_out_of_every_surrounding(form: Form) -> None:
 @pytest.mark.parametrize(
     "form", [form for form in FORMS if form.begins != ("",)], ids=lambda form: f"{form.kind} {form.begins[0]}"
 )
-def test_each_form_goes_right_behind_letters_and_escapes(form: Form) -> None:
+def test_each_form_goes_right_after_letters_and_escapes(form: Form) -> None:
     secret = _secret(form)[1]
     for name, before in BEFORE.items():
         cleaned = _both(f"{before}{secret} now")
@@ -107,10 +107,10 @@ def test_each_form_goes_right_behind_letters_and_escapes(form: Form) -> None:
 
 def test_all_go_out_of_one_long_line() -> None:
     secrets = [_secret(form) for form in FORMS]
-    told = [
+    lines = [
         (named.example, _value(named) + _BEHIND.get(named.reach, "")) for named in NAMED if "\n" not in named.example
     ]
-    parts = [f"using {before}{secret} now " for before, secret in [*secrets, *told]]
+    parts = [f"using {before}{secret} now " for before, secret in [*secrets, *lines]]
     cleaned = _both(("loss 0.1 " * 1000).join(["", *parts, ""]))
     assert len(cleaned) > 3_000_000
     assert [secret for _, secret in secrets if secret[-8:] in cleaned] == []
@@ -202,7 +202,7 @@ def test_what_is_redacted_stays_as_it_is() -> None:
 
 
 def _both(text: str) -> str:
-    """-> the text without its secrets, of which a stream says the same."""
+    """Returns the text without its secrets, of which a stream says the same."""
     (streamed,) = redacted([text.encode()])
     cleaned = redact(text)
     assert streamed.decode() == cleaned

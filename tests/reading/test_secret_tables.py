@@ -60,7 +60,7 @@ def test_a_table_that_only_blanks_draw_ends_with_its_rows() -> None:
     assert redact(log) == log
 
 
-def test_a_line_of_many_cells_is_no_row() -> None:
+def test_a_line_of_many_cells_is_not_a_row() -> None:
     header = b"host,db_password,uid"
     assert Table(header).part(b"gpu01,lab-panda-67,1001", b"")
     assert not Table(header).part(b"gpu01,lab-panda-67," + b"1" * 20_000, b"")
@@ -133,5 +133,5 @@ def test_ids_and_data_stay(line: str) -> None:
     assert redact(line) == line
 
 
-def test_a_strong_password_goes_behind_a_word_that_tells_of_an_account() -> None:
+def test_a_strong_password_goes_after_a_word_that_shows_of_an_account() -> None:
     assert "Tiger#96$dragon" not in redact("mount.davfs: user ann Tiger#96$dragon")

@@ -4,7 +4,7 @@ from torchtriage.reading.slurm_nodelist import MAX_NAMES, hosts, numbers, sorted
 
 
 @pytest.mark.parametrize(
-    ("told", "names"),
+    ("expected", "names"),
     [
         ("gpu-7", ("gpu-7",)),
         ("gpu[001-003]", ("gpu001", "gpu002", "gpu003")),
@@ -14,8 +14,8 @@ from torchtriage.reading.slurm_nodelist import MAX_NAMES, hosts, numbers, sorted
         ("", ()),
     ],
 )
-def test_a_node_list_in_full(told: str, names: tuple[str, ...]) -> None:
-    assert hosts(told) == names
+def test_a_node_list_in_full(expected: str, names: tuple[str, ...]) -> None:
+    assert hosts(expected) == names
 
 
 def test_a_list_without_end_is_cut() -> None:

@@ -66,7 +66,7 @@ HEAD = "Traceback (most recent call last):"
         ("    x = y[3]", "    x = y[3]", None, None, None),
     ],
 )  # fmt: skip
-def test_prefixes_come_off_and_tell(
+def test_prefixes_come_off_and_show(
     raw: str, text: str, rank: int | None, local_rank: int | None, host: str | None
 ) -> None:
     origin = strip_prefixes(raw, NONE)
@@ -189,7 +189,7 @@ def test_task_numbers_are_labels_in_a_file_that_has_them_on_some_lines_only(form
     ],
     ids=["numbered lines", "a list", "two numbers"],
 )
-def test_other_numbers_before_some_lines_are_no_labels(lines: list[str]) -> None:
+def test_other_numbers_before_some_lines_are_not_labels(lines: list[str]) -> None:
     assert learn_labels([*lines, *["# nothing here is of a task"] * 24]) == NONE
 
 
@@ -205,7 +205,7 @@ def test_other_numbers_before_some_lines_are_no_labels(lines: list[str]) -> None
         ["one", "two"],
     ],
 )
-def test_what_a_program_says_on_every_line_is_no_label(sample: list[str]) -> None:
+def test_what_a_program_says_on_every_line_is_not_a_label(sample: list[str]) -> None:
     assert learn_labels(sample) == NONE
 
 
@@ -214,11 +214,11 @@ def test_a_plain_number_is_a_label_only_where_most_lines_have_one() -> None:
     assert strip_prefixes("3: Killed", known).rank == 3
 
 
-def test_a_word_and_a_number_without_a_blank_between_are_no_hosts_label() -> None:
+def test_a_word_and_a_number_without_a_blank_between_are_not_hosts_label() -> None:
     assert learn_labels([f"step:{number}/1000 train_loss:2.1" for number in range(20)]).forms == ()
 
 
 def test_a_table_of_a_logs_viewer_is_a_label_with_the_time() -> None:
     raw = [f"  | 2026-08-23T22:22:{number:02d}.879Z | {'worker left' * number}" for number in range(20)]
-    told = strip_prefixes(raw[1], learn_labels(raw))
-    assert (told.text, told.time) == ("worker left", "2026-08-23T22:22:01.879Z")
+    result = strip_prefixes(raw[1], learn_labels(raw))
+    assert (result.text, result.time) == ("worker left", "2026-08-23T22:22:01.879Z")

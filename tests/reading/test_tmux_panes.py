@@ -24,9 +24,9 @@ def test_the_pane_with_the_log_is_read() -> None:
 
 def test_of_two_logs_each_is_a_stream_of_its_own() -> None:
     lines = [f"{line:{WIDTH}}│{line}" for line in cut(LOG)]
-    told = [json.loads(line) for line in rejoin_panes(lines, bar_columns(lines))[0]]
+    items = [json.loads(line) for line in rejoin_panes(lines, bar_columns(lines))[0]]
     for pane in ("pane 1", "pane 2"):
-        assert [each["log"] for each in told if each["stream"] == pane] == [line.rstrip() for line in LOG]
+        assert [each["log"] for each in items if each["stream"] == pane] == [line.rstrip() for line in LOG]
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_a_cut_anywhere_is_said(pack: Callable[[bytes], bytes], data: st.DataObj
 
 @pytest.mark.parametrize("begin", [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\0" * 257 + b"ustar"])
 @given(rest=st.binary(max_size=3000))
-def test_junk_behind_a_magic_number_is_unreadable_or_read(begin: bytes, rest: bytes) -> None:
+def test_junk_after_a_magic_number_is_unreadable_or_read(begin: bytes, rest: bytes) -> None:
     with suppress(UnreadableLog):
         unpacked(begin + rest)
 
@@ -190,7 +190,7 @@ def test_a_log_that_says_the_same_again_and_again_is_taken() -> None:
     assert unpacked(gzip.compress(log), limit=10**9) == {"log": log}
 
 
-def test_who_watches_is_told_of_everything_and_can_end_it() -> None:
+def test_who_watches_is_reported_of_everything_and_can_end_it() -> None:
     class Enough(Exception):
         pass
 
@@ -209,13 +209,13 @@ def test_who_watches_is_told_of_everything_and_can_end_it() -> None:
         return seen
 
     packed = gzip.compress(tar({"a.log": LINES, "b.log": b""}, "w"))
-    told = watched(LIMIT)
-    assert told > len(packed) + len(LINES)
+    result = watched(LIMIT)
+    assert result > len(packed) + len(LINES)
     with pytest.raises(Enough):
-        watched(told - 1)
+        watched(result - 1)
 
 
-def test_a_zip_that_can_not_be_kept_is_no_fault_of_the_senders(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zip_that_can_not_be_kept_is_not_a_fault_of_the_senders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
     with pytest.raises(StorageUnavailable, match="No such file or directory"):
         unpacked(zipped({"a.log": LINES}))

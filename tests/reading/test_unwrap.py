@@ -17,7 +17,7 @@ LOG = [f"step {at} loss 0.5" for at in range(12)]
 
 
 def read(content: bytes) -> list[tuple[int, str]]:
-    """-> number in the file and text of each line, in the order of reading."""
+    """Returns number in the file and text of each line, in the order of reading."""
     found = unwrap(blocks(iter((content,)), "log"))
     kept = enumerate(b"".join(found.blocks).removesuffix(b"\n").split(b"\n"), 1)
     read = lines(kept, FileOrigin(None), Position(1, 0), found.numbers, not found.rewritten)
@@ -72,7 +72,7 @@ def test_a_table_of_several_lines_a_row() -> None:
     assert read(content) == [(2, "one"), (2, "two"), (4, "three")]
 
 
-def test_a_line_without_a_time_in_a_table_goes_on_with_the_row_above() -> None:
+def test_a_line_without_a_time_in_a_table_continues_with_the_row_above() -> None:
     rows = [f"{stamp(at)}\tstep {at}" for at in range(9)]
     content = "\n".join(
         [*rows, f"{stamp(9)}\tTraceback (most recent call last):", "KeyError: 'x'", f"{stamp(10)}\tstep 10"]
@@ -90,7 +90,7 @@ def test_one_form_inside_of_another() -> None:
     assert [text for _, text in read(content)] == [f"step {at}, loss 0.5" for at in range(9)]
 
 
-def test_what_is_too_large_to_be_turned_is_read_as_it_stands_and_said() -> None:
+def test_what_is_too_large_to_be_turned_is_read_as_it_is_and_said() -> None:
     line = json.dumps({"timestamp": 1777626000, "message": "x" * 1000}) + ",\n"
 
     def endless() -> Iterator[bytes]:

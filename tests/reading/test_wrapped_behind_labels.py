@@ -16,16 +16,16 @@ def undone(lines: list[str]) -> list[str] | None:
     return rejoin(lines)[0] if rejoin else None
 
 
-def test_lines_behind_a_clock_are_whole_again() -> None:
-    told = undone([f"2026-05-01T09:00:{at:02}.5Z {line}" for at, line in enumerate(PIECES)])
-    assert told is not None
-    assert [line.partition(" ")[2] for line in told] == LOG
+def test_lines_after_a_clock_are_whole_again() -> None:
+    result = undone([f"2026-05-01T09:00:{at:02}.5Z {line}" for at, line in enumerate(PIECES)])
+    assert result is not None
+    assert [line.partition(" ")[2] for line in result] == LOG
 
 
-def test_records_are_whole_again_and_keep_what_they_tell() -> None:
-    told = undone([json.dumps({"log": f"{line}\n", "stream": "stderr", "hostname": "gpu-7"}) for line in PIECES])
-    assert told is not None
-    assert [json.loads(line) for line in told] == [{"host": "gpu-7", "stream": "stderr", "log": line} for line in LOG]
+def test_records_are_whole_again_and_keep_what_they_show() -> None:
+    result = undone([json.dumps({"log": f"{line}\n", "stream": "stderr", "hostname": "gpu-7"}) for line in PIECES])
+    assert result is not None
+    assert [json.loads(line) for line in result] == [{"host": "gpu-7", "stream": "stderr", "log": line} for line in LOG]
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def test_an_error_out_of_a_library_shows_the_users_call(engine: Engine) -> None:
     assert "operand" not in found
 
 
-def test_the_lookup_of_a_module_is_no_frame_of_its_own(engine: Engine) -> None:
+def test_the_lookup_of_a_module_is_not_a_frame_of_its_own(engine: Engine) -> None:
     found = facts(
         engine,
         traceback(
@@ -199,7 +199,7 @@ def test_a_lookup_that_fails_in_another_way_keeps_its_frame(engine: Engine) -> N
         ("setup(logger)", "self.out.info(logger)", None),
     ],
 )
-def test_what_the_caller_passed_in_is_told(engine: Engine, call: str, line: str, passed: str | None) -> None:
+def test_what_the_caller_passed_in_is_reported(engine: Engine, call: str, line: str, passed: str | None) -> None:
     frames = [("/job/train.py", 617, "main", call), ("/job/train.py", 64, "setup", line)]
     error = "AttributeError: 'str' object has no attribute 'info'"
     assert facts(engine, traceback(error, frames)).get("passed_name") == passed
@@ -254,9 +254,9 @@ def test_the_only_argument_of_the_caller_is_shown_if_it_writes_a_path_out(engine
     magic_number = pickle_module.load(f, **pickle_load_args)
 EOFError: Ran out of input
 """
-    told = engine.triage(from_bytes(text.encode())).answer
-    assert told is not None
+    answer = engine.triage(from_bytes(text.encode())).answer
+    assert answer is not None
     assert (
         '`path` was passed by /job/solver.py:69: `self.load_state(str(self.output_dir / "best_stage1.pth"))`'
-        in told.says
+        in answer.says
     )

@@ -5,7 +5,7 @@ import pytest
 from torchtriage.answer.failure_facts.computed_values import computed_values
 
 
-def test_the_multiples_and_divisors_beside_two_numbers() -> None:
+def test_the_multiples_and_divisors_next_to_two_numbers() -> None:
     assert computed_values({"dividend": "1000", "divisor": "12"}) == {
         "multiple_below": "996",
         "multiple_above": "1008",
@@ -17,7 +17,7 @@ def test_the_multiples_and_divisors_beside_two_numbers() -> None:
 @pytest.mark.parametrize(
     "values", [{"dividend": "24", "divisor": "12"}, {"dividend": "24", "divisor": "0"}, {"dividend": "x"}]
 )
-def test_nothing_where_it_divides_or_is_no_number(values: dict[str, str]) -> None:
+def test_nothing_where_it_divides_or_is_not_a_number(values: dict[str, str]) -> None:
     assert computed_values(values) == {}
 
 

@@ -10,13 +10,13 @@ RAISED = 'Traceback (most recent call last):\n  File "/job/train.py", line 9, in
 MAP = "Map (num_proc=8):  {percent}%|███▏      | {done}/20000 [01:47<01:31, 149.29 examples/s]"
 
 
-def told(engine: Engine, *lines: str) -> dict[str, object]:
+def facts_of(engine: Engine, *lines: str) -> dict[str, object]:
     return {fact.name: fact.value for fact in engine.triage(from_bytes("".join(lines).encode())).facts}
 
 
 def test_the_newest_state_of_a_bar_that_was_drawn_over(engine: Engine) -> None:
     bars = " 91%|█████████ | 1627/1773 [14:27:58<1:11:44, 29.48s/it]\r 92%|█████████▏| 1628/1773 [14:28:27<1:11:09, 29.45s/it]"
-    found = told(engine, "***** Running training *****\n", f"{bars}\r{{'loss': 0.26, 'epoch': 0.91}}\n", RAISED)
+    found = facts_of(engine, "***** Running training *****\n", f"{bars}\r{{'loss': 0.26, 'epoch': 0.91}}\n", RAISED)
     assert (found["step"], found["total_steps"], found["run_time"]) == (1628, 1773, "14 h 28 min")
     assert (found["steps_left"], found["time_left"]) == (145, "1 h 11 min")
     assert (found["whole_time"], found["time_to_ask"]) == ("15 h 40 min", "19:00:00")
@@ -49,7 +49,7 @@ def test_how_many_tensors_of_that_size_are_held_already(
         "of which 10.00 GiB is free. Including non-PyTorch memory, this process has 168.34 GiB memory in use. Of the "
         f"allocated memory {allocated} is allocated by PyTorch, and 4.62 MiB is reserved by PyTorch but unallocated.\n"
     )
-    assert told(engine, raised).get("copies_held") == copies
+    assert facts_of(engine, raised).get("copies_held") == copies
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_who_holds_a_full_gpu(engine: Engine, message: str, facts: dict[str, obj
         'Traceback (most recent call last):\n  File "/job/net.py", line 6, in forward\n    l = z.mul(2.0)\n'
         f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. {message}\n"
     )
-    found = told(engine, raised)
+    found = facts_of(engine, raised)
     names = ("held_by_others", "others_percent", "beyond_capacity")
     assert {name: found[name] for name in names if name in found} == facts
 
@@ -93,12 +93,12 @@ def test_what_a_loop_with_a_name_had_done_when_a_signal_came(engine: Engine) -> 
 @pytest.mark.parametrize(
     "setting", ['  "warm_step": 30000,\n', "2025-08-27 10:02:23,635 INFO [train.py:959] (0/3) Warmup steps: 30000\n"]
 )
-def test_a_setting_is_no_step(engine: Engine, setting: str) -> None:
-    assert "step" not in told(engine, setting, RAISED)
+def test_a_setting_is_not_a_step(engine: Engine, setting: str) -> None:
+    assert "step" not in facts_of(engine, setting, RAISED)
 
 
-def test_a_bar_of_something_else_tells_no_step(engine: Engine) -> None:
-    found = told(engine, "epoch 1 loss 0.5\n", f"{MAP.format(percent=32, done=6400)}\n", RAISED)
+def test_a_bar_of_something_else_shows_no_step(engine: Engine) -> None:
+    found = facts_of(engine, "epoch 1 loss 0.5\n", f"{MAP.format(percent=32, done=6400)}\n", RAISED)
     assert "step" not in found
     assert (found["progress_of"], found["progress"]) == ("Map (num_proc=8)", "6400/20000")
 
@@ -111,16 +111,16 @@ def test_spoken(seconds: float, text: str) -> None:
     assert duration_text(seconds) == text
 
 
-def test_the_bar_of_the_step_tells_how_many_there_are_and_percents_are_no_steps(engine: Engine) -> None:
+def test_the_bar_of_the_step_shows_how_many_there_are_and_percents_are_not_steps(engine: Engine) -> None:
     bar = "Steps:   2%|▏         | 1999/100000 [1:02:30<51:04:52,  1.88s/it, grad_norm=1.44]\n"
-    found = told(engine, "max_steps: 6910\n***** Running training *****\n", bar, RAISED)
+    found = facts_of(engine, "max_steps: 6910\n***** Running training *****\n", bar, RAISED)
     assert (found["step"], found["total_steps"]) == (1999, 100000)
 
 
-def test_a_bar_beside_the_scheduler_s_words_tells_the_time_to_ask_for(engine: Engine) -> None:
+def test_a_bar_next_to_the_scheduler_s_words_shows_the_time_to_ask_for(engine: Engine) -> None:
     bar = " 22%|██▏       | 11/50 [1:55:26<6:49:05, 629.37s/it]"
     ended = "slurmstepd: error: *** JOB 42221 ON clr1 CANCELLED AT 2022-04-14T16:20:46 DUE TO TIME LIMIT ***\n"
-    found = told(engine, bar, ended)
+    found = facts_of(engine, bar, ended)
     assert (found["whole_time"], found["time_to_ask"]) == ("8 h 45 min", "11:00:00")
 
 
@@ -133,11 +133,11 @@ def test_unused_memory_that_would_hold_what_was_asked_for_in_one_piece(
         "of which 6.96 GiB is free. Including non-PyTorch memory, this process has 72.28 GiB memory in use. Of the "
         f"allocated memory 56.70 GiB is allocated by PyTorch, and {unused} is reserved by PyTorch but unallocated.\n"
     )
-    assert told(engine, raised).get("fits_if_joined") == joined
+    assert facts_of(engine, raised).get("fits_if_joined") == joined
 
 
 @pytest.mark.parametrize(("unused", "percent", "told_so"), [("2.00 GiB", 1, False), ("9.20 GiB", 5, True)])
-def test_a_hundredth_of_the_gpu_that_is_unused_is_no_fragmentation(
+def test_a_hundredth_of_the_gpu_that_is_unused_is_not_fragmentation(
     engine: Engine, unused: str, percent: int, told_so: bool
 ) -> None:
     raised = (
@@ -145,7 +145,7 @@ def test_a_hundredth_of_the_gpu_that_is_unused_is_no_fragmentation(
         "GiB of which 443.94 MiB is free. Including non-PyTorch memory, this process has 183.87 GiB memory in use. Of the "
         f"allocated memory 171.63 GiB is allocated by PyTorch, and {unused} is reserved by PyTorch but unallocated.\n"
     )
-    assert told(engine, raised)["unused_percent"] == percent
+    assert facts_of(engine, raised)["unused_percent"] == percent
     answer = engine.triage(from_bytes(raised.encode())).answer
     assert answer is not None
     assert answer.says.startswith("Fragmentation") is told_so
@@ -157,7 +157,7 @@ def test_two_shapes_of_as_many_elements(engine: Engine, got: str, elements: int 
         "RuntimeError: Cannot writeback when the parameter shape changes\n"
         f"Expects torch.Size([131072000]) but got torch.Size([{got}])\n"
     )
-    assert told(engine, raised).get("same_elements") == elements
+    assert facts_of(engine, raised).get("same_elements") == elements
 
 
 def test_what_a_tensor_lacks_and_into_how_many_parts_it_must_go(engine: Engine) -> None:
@@ -167,10 +167,10 @@ def test_what_a_tensor_lacks_and_into_how_many_parts_it_must_go(engine: Engine) 
         "of which 9.02 GiB is free. Of the allocated memory 984.52 MiB is allocated by PyTorch, and 463.48 MiB is reserved "
         "by PyTorch but unallocated.\n"
     )
-    found = told(engine, "per_device_train_batch_size=9\n", "Gradient Accumulation steps = 4\n", raised)
+    found = facts_of(engine, "per_device_train_batch_size=9\n", "Gradient Accumulation steps = 4\n", raised)
     assert (found["short_by"], found["parts_needed"]) == ("46.55 GiB", 7)
     assert (found["half_batch_size"], found["double_accumulation"]) == (4, 8)
-    assert "half_batch_size" not in told(engine, "per_device_train_batch_size=1\n", raised)
+    assert "half_batch_size" not in facts_of(engine, "per_device_train_batch_size=1\n", raised)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_what_a_tensor_lacks_and_into_how_many_parts_it_must_go(engine: Engine) 
     ],
 )
 def test_whether_all_steps_were_done(engine: Engine, before: str, last: str, done: int | None) -> None:
-    assert told(engine, before, last, RAISED).get("all_steps_done") == done
+    assert facts_of(engine, before, last, RAISED).get("all_steps_done") == done
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_a_holder_of_memory_that_the_launcher_started_is_another_rank(
         "process has 17.01 GiB memory in use. Of the allocated memory 15.80 GiB is allocated by PyTorch, and 612.00 MiB "
         f"is reserved by PyTorch but unallocated.\n{below}"
     )
-    assert told(engine, raised).get("other_rank_pid") == pid
+    assert facts_of(engine, raised).get("other_rank_pid") == pid
 
 
 @pytest.mark.parametrize(
@@ -220,4 +220,4 @@ def test_ranks_that_fill_a_gpu_together_share_it(engine: Engine, ranks: int, fre
         f"[rank{rank}]:     net.cuda()\n[rank{rank}]: {message}\n"
         for rank in range(ranks)
     )
-    assert told(engine, raised).get("ranks_on_gpu") == together
+    assert facts_of(engine, raised).get("ranks_on_gpu") == together

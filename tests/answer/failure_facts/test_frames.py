@@ -33,16 +33,16 @@ def facts(engine: Engine, text: str | None = None, name: str = "") -> dict[str, 
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [
         ("dyn2", {"where": "/job/dyn2.py:4", "code": "torch._dynamo.graph_break()", "caller": "/job/dyn2.py:7"}),
         ("anomaly", {"where": "/job/anomaly.py:8", "forward_where": "/job/anomaly.py:3", "forward_function": "gate"}),
         ("fault", {"where": "/job/fault.py:4", "function": "decode", "callee": "string_at"}),
     ],
 )
-def test_frames_that_stand_beside_the_traceback(engine: Engine, name: str, told: dict[str, str]) -> None:
+def test_frames_that_are_next_to_the_traceback(engine: Engine, name: str, expected: dict[str, str]) -> None:
     found = facts(engine, name=name)
-    assert {key: found.get(key) for key in told} == told
+    assert {key: found.get(key) for key in expected} == expected
 
 
 def test_the_frames_of_the_worker_whose_exception_ray_carries(engine: Engine) -> None:

@@ -17,13 +17,13 @@ def facts(engine: Engine, module: str, file: str = "/job/tools/train.py") -> dic
     ("module", "package"),
     [("cv2", "opencv-python-headless"), ("PIL.Image", "pillow"), ("google.protobuf", "protobuf"), ("einops", "einops")],
 )
-def test_a_known_module_is_told_by_the_name_that_pip_knows(engine: Engine, module: str, package: str) -> None:
+def test_a_known_module_is_reported_by_the_name_that_pip_knows(engine: Engine, module: str, package: str) -> None:
     found = facts(engine, module)
     assert (found["module"], found["package"], "own_module" in found) == (module, package, False)
 
 
 @pytest.mark.parametrize("module", ["utils.dist", "job.data"])
-def test_a_module_of_the_project_is_no_package(engine: Engine, module: str) -> None:
+def test_a_module_of_the_project_is_not_a_package(engine: Engine, module: str) -> None:
     found = facts(engine, module)
     assert (found["own_module"], "package" in found) == (module, False)
 

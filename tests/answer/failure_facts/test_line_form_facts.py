@@ -56,9 +56,9 @@ def test_lines_of_genuine_logs(
 
 def test_of_the_moment_the_same_ranks_newest_line_above_the_failure_counts(engine: Engine) -> None:
     above = [LOOP.format(rank=rank, step=step, loss=f"{rank}.{step}") for step in (7, 8) for rank in (1, 0)]
-    told = facts(engine, *above, RAISED, LOOP.format(rank=1, step=9, loss="9.9"))
-    assert (told["last_loss"].value, told["last_loss"].line, told["last_loss"].rank) == ("1.8", 3, 1)
-    assert (told["total_steps"].value, told["epoch"].value, told["learning_rate"].value) == (900, 2, "3.0e-04")
+    found = facts(engine, *above, RAISED, LOOP.format(rank=1, step=9, loss="9.9"))
+    assert (found["last_loss"].value, found["last_loss"].line, found["last_loss"].rank) == ("1.8", 3, 1)
+    assert (found["total_steps"].value, found["epoch"].value, found["learning_rate"].value) == (900, 2, "3.0e-04")
 
 
 def test_in_a_long_log_the_lines_close_above_say_more_than_old_ones_of_the_same_rank(engine: Engine) -> None:
@@ -66,35 +66,35 @@ def test_in_a_long_log_the_lines_close_above_say_more_than_old_ones_of_the_same_
     above += [
         LOOP.format(rank=rank, step=step, loss=f"{rank}.{step}") for step in range(900, 1100) for rank in (0, 2, 3)
     ]
-    told = facts(engine, "world_size: 4, num_workers: 6, batch_size=32\n", *above, RAISED)
-    assert (told["last_loss"].value, told["last_loss"].rank) == ("3.1099", 3)
-    assert [told[name].value for name in ("num_workers", "batch_size")] == [6, 32]
-    assert told["num_workers"].line == 1
+    found = facts(engine, "world_size: 4, num_workers: 6, batch_size=32\n", *above, RAISED)
+    assert (found["last_loss"].value, found["last_loss"].rank) == ("3.1099", 3)
+    assert [found[name].value for name in ("num_workers", "batch_size")] == [6, 32]
+    assert found["num_workers"].line == 1
 
 
-def test_what_is_told_of_a_process_is_not_said_of_another(engine: Engine) -> None:
+def test_what_is_reported_of_a_process_is_not_said_of_another(engine: Engine) -> None:
     report = "exitcode: 1) local_rank: {rank} (pid: {pid}) of binary: /usr/bin/python3\n"
     agent = "E0501 09:20:00.000000 7 torch/distributed/elastic/multiprocessing/api.py:1] failed ("
     assert "pid" not in facts(engine, RAISED, agent, report.format(rank=0, pid=50))
 
 
 def test_a_line_of_code_in_a_traceback_sets_nothing(engine: Engine) -> None:
-    told = facts(engine, RAISED.replace("main()", "main(batch_size=64, num_workers=3)"))
-    assert not {"batch_size", "num_workers"} & told.keys()
+    found = facts(engine, RAISED.replace("main()", "main(batch_size=64, num_workers=3)"))
+    assert not {"batch_size", "num_workers"} & found.keys()
 
 
 def test_what_is_below_the_failure_counts_for_the_job_and_not_for_the_moment(engine: Engine) -> None:
     end = "slurmstepd: error: *** JOB 4711 ON gpu-07 CANCELLED AT 2026-05-01T09:50:34 DUE TO TIME LIMIT ***\n"
-    told = facts(engine, "step 3 loss 0.5\n", end, "step 4 loss 0.25\n")
-    assert [told[name].value for name in ("job_id", "node", "job_reason")] == [4711, "gpu-07", "TIME LIMIT"]
-    assert told["last_loss"].value == "0.5"
+    found = facts(engine, "step 3 loss 0.5\n", end, "step 4 loss 0.25\n")
+    assert [found[name].value for name in ("job_id", "node", "job_reason")] == [4711, "gpu-07", "TIME LIMIT"]
+    assert found["last_loss"].value == "0.5"
 
 
-def test_a_secret_beside_a_value_stays_out_of_it(engine: Engine) -> None:
+def test_a_secret_next_to_a_value_stays_out_of_it(engine: Engine) -> None:
     line = "config: batch_size=8 MASTER_ADDR=10.0.0.7 password=hunter2secret dataset: hub/set_1\n"
-    told = facts(engine, line, RAISED)
-    assert told["batch_size"].value == 8
-    assert not any("hunter2" in str(fact.value) for fact in told.values())
+    found = facts(engine, line, RAISED)
+    assert found["batch_size"].value == 8
+    assert not any("hunter2" in str(fact.value) for fact in found.values())
 
 
 @pytest.mark.parametrize(
@@ -106,5 +106,5 @@ def test_a_secret_beside_a_value_stays_out_of_it(engine: Engine) -> None:
     ],
 )
 def test_steps_a_second_and_milliseconds_are_seconds_a_step(engine: Engine, line: str, seconds: str) -> None:
-    told = facts(engine, "step 1 loss 2.0\n", f"{line}\n", RAISED)["seconds_per_step"]
-    assert (told.value, told.unit, told.text) == (seconds, "s", f"{seconds} s")
+    found = facts(engine, "step 1 loss 2.0\n", f"{line}\n", RAISED)["seconds_per_step"]
+    assert (found.value, found.unit, found.text) == (seconds, "s", f"{seconds} s")

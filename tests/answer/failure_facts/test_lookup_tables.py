@@ -13,7 +13,7 @@ RAISED = (
 )
 
 
-def told(engine: Engine, *lines: str) -> dict[str, object]:
+def facts_of(engine: Engine, *lines: str) -> dict[str, object]:
     return {fact.name: fact.value for fact in engine.triage(from_bytes("".join(lines).encode())).facts}
 
 
@@ -29,21 +29,21 @@ def test_the_build_that_runs_on_a_card_and_a_python(
     engine: Engine, card: str, python: str, needs: str, index: str, pin: str
 ) -> None:
     warned = f"UserWarning: \n{card} not compatible with the current PyTorch installation.\n"
-    found = told(engine, warned, RAISED.format(python=python))
+    found = facts_of(engine, warned, RAISED.format(python=python))
     assert (found["needs_cuda"], found["wheel_index"], found["torch_pin"]) == (needs, index, pin)
 
 
 def test_no_build_is_named_where_none_runs_on_the_card_and_the_python(engine: Engine) -> None:
     warned = "UserWarning: \nNVIDIA H100 with CUDA capability sm_90 is not compatible with the current PyTorch installation.\n"
-    assert "wheel_index" not in told(engine, warned, RAISED.format(python="3.7"))
+    assert "wheel_index" not in facts_of(engine, warned, RAISED.format(python="3.7"))
 
 
 def test_a_card_is_known_by_its_name_alone(engine: Engine) -> None:
-    assert told(engine, "GPU: Tesla T4\n", RAISED.format(python="3.11"))["gpu_arch"] == "sm_75"
+    assert facts_of(engine, "GPU: Tesla T4\n", RAISED.format(python="3.11"))["gpu_arch"] == "sm_75"
 
 
 def test_the_driver_and_the_build_are_compared_in_versions_of_cuda(engine: Engine) -> None:
-    found = told(
+    found = facts_of(
         engine,
         "pod-7:118:118 [0] NCCL INFO cudaDriverVersion 11020\nNCCL version 2.18.5+cuda11.8\n",
         "RuntimeError: CUDA error: API call is not supported in the installed CUDA driver\n",

@@ -96,13 +96,13 @@ def test_a_command_is_made_of_known_words_only(engine: Engine, message: str) -> 
     assert found.get("advice_command") in (None, "pip install accelerate")
 
 
-def test_a_sentence_too_long_to_be_told_whole_is_left_out(engine: Engine) -> None:
+def test_a_sentence_too_long_to_be_reported_whole_is_left_out(engine: Engine) -> None:
     found, _ = raised(engine, f"Please use {'a very long way of doing this ' * 12} instead")
     assert "advice" not in found
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "expected"),
     [
         ("sizes differ:\nthe tree is:\n({'x': 1},)\nmore", "sizes differ: the tree is: ({'x': 1},)"),
         ("sizes differ\nthe tree is:", "sizes differ"),
@@ -110,6 +110,6 @@ def test_a_sentence_too_long_to_be_told_whole_is_left_out(engine: Engine) -> Non
         ("sizes differ:\n" + "x" * 200, "sizes differ:"),
     ],
 )
-def test_what_a_first_line_announces_belongs_to_the_message(engine: Engine, message: str, told: str) -> None:
+def test_what_a_first_line_announces_belongs_to_the_message(engine: Engine, message: str, expected: str) -> None:
     found, _ = raised(engine, message)
-    assert found["message"] == told
+    assert found["message"] == expected

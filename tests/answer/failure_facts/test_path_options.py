@@ -17,7 +17,7 @@ subprocess.CalledProcessError: Command '['/opt/venv/bin/python', '-u', 'train.py
 """
 
 
-def told(engine: Engine, text: str) -> dict[str, str | int | float]:
+def facts_of(engine: Engine, text: str) -> dict[str, str | int | float]:
     return {fact.name: fact.value for fact in engine.triage(from_bytes(text.encode())).facts}
 
 
@@ -36,13 +36,13 @@ def told(engine: Engine, text: str) -> dict[str, str | int | float]:
     ],
 )
 def test_the_option_whose_value_is_the_path(engine: Engine, printed: str, option: str | None) -> None:
-    found = told(engine, f"{printed}\n{RAISED.format(path='runs/a/base.pt')}")
+    found = facts_of(engine, f"{printed}\n{RAISED.format(path='runs/a/base.pt')}")
     assert found.get("path_option") == option
 
 
-def test_a_launcher_tells_the_command_line_below_the_failure(engine: Engine) -> None:
+def test_a_launcher_shows_the_command_line_below_the_failure(engine: Engine) -> None:
     printed = "INFO ###### init_from: runs/a/base.pt\n"
-    assert told(engine, printed + RAISED.format(path="runs/a/base.pt") + FAILED)["path_option"] == "--init_from"
+    assert facts_of(engine, printed + RAISED.format(path="runs/a/base.pt") + FAILED)["path_option"] == "--init_from"
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,11 @@ def test_a_launcher_tells_the_command_line_below_the_failure(engine: Engine) -> 
 def test_an_option_may_give_a_folder_above_it(
     engine: Engine, printed: str, option: str | None, folder: str | None
 ) -> None:
-    found = told(engine, f"{printed}\n{RAISED.format(path='/data/coco/train/7.jpg')}")
+    found = facts_of(engine, f"{printed}\n{RAISED.format(path='/data/coco/train/7.jpg')}")
     assert (found.get("folder_option"), found.get("folder_given")) == (option, folder)
     assert "path_option" not in found
 
 
 def test_a_path_that_the_code_writes_itself(engine: Engine) -> None:
     raised = RAISED.format(path="runs/a/base.pt").replace("(where)", "('runs/a/base.pt')")
-    assert told(engine, raised)["path_in_code"] == "/job/train.py:9"
+    assert facts_of(engine, raised)["path_in_code"] == "/job/train.py:9"

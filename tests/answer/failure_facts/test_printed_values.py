@@ -16,17 +16,17 @@ def triaged(engine: Engine, name: str) -> Verdict:
     return engine.triage(open_path(LOGS / f"{name}.txt"))
 
 
-def told(verdict: Verdict) -> dict[str, str | int | float]:
+def facts_of(verdict: Verdict) -> dict[str, str | int | float]:
     return {fact.name: fact.value for fact in verdict.facts}
 
 
 def of_text(engine: Engine, text: str) -> dict[str, str | int | float]:
-    return told(engine.triage(from_bytes(text.encode())))
+    return facts_of(engine.triage(from_bytes(text.encode())))
 
 
-def test_shapes_of_all_ranks_stand_beside_one_another(engine: Engine) -> None:
+def test_shapes_of_all_ranks_are_next_to_one_another(engine: Engine) -> None:
     verdict = triaged(engine, "shapes")
-    found = told(verdict)
+    found = facts_of(verdict)
     assert found["printed_by_rank"] == "rank 0: [4, 128]; ranks 1-3: [4, 96]"
     assert (found["printed_by_rank_words"], found["printed_by_rank_line"]) == ("x.shape", 4)
     assert found["printed_shapes"] == "x [4, 96]"
@@ -36,14 +36,14 @@ def test_shapes_of_all_ranks_stand_beside_one_another(engine: Engine) -> None:
 
 def test_counts_of_a_rank_that_had_fewer_batches(engine: Engine) -> None:
     verdict = triaged(engine, "counts")
-    assert told(verdict)["printed_by_rank"] == "rank 2: 80 samples, 5 batches; ranks 0-1,3: 96 samples, 6 batches"
+    assert facts_of(verdict)["printed_by_rank"] == "rank 2: 80 samples, 5 batches; ranks 0-1,3: 96 samples, 6 batches"
     assert verdict.answer is not None
     assert "rank 2: 80 samples, 5 batches" in verdict.answer.says
 
 
 def test_the_option_that_the_assertion_is_about(engine: Engine) -> None:
     verdict = triaged(engine, "opts")
-    found = told(verdict)
+    found = facts_of(verdict)
     assert (found["printed_name"], found["printed_value"], found["printed_line"]) == ("embed_dim", "96", 1)
     assert verdict.answer is not None
     assert "The log printed embed_dim = 96 (line 1)." in verdict.answer.says
@@ -87,7 +87,7 @@ def test_a_number_of_each_process_says_nothing(engine: Engine) -> None:
     assert "printed_by_rank" not in of_text(engine, lines + raised)
 
 
-def test_messages_of_ranks_beside_one_another(engine: Engine) -> None:
+def test_messages_of_ranks_next_to_one_another(engine: Engine) -> None:
     raised = "".join(
         "".join(
             f"[rank{rank}]: {line}\n"
@@ -123,7 +123,7 @@ def test_an_argument_in_code_was_not_printed(engine: Engine, printed: str, value
         "C:\\Python311\\Lib\\threading.py",
     ],
 )
-def test_frames_of_compilers_and_of_windows_are_no_code_of_the_user(engine: Engine, library: str) -> None:
+def test_frames_of_compilers_and_of_windows_are_not_code_of_the_user(engine: Engine, library: str) -> None:
     raised = (
         'Traceback (most recent call last):\n  File "train.py", line 9, in main\n    go()\n'
         f'  File "{library}", line 30, in run\n    raise ValueError(text)\nValueError: a bolt is loose\n'
@@ -131,7 +131,7 @@ def test_frames_of_compilers_and_of_windows_are_no_code_of_the_user(engine: Engi
     assert of_text(engine, raised)["where"] == "train.py:9"
 
 
-def test_the_port_of_a_host_is_no_value_of_its_name(engine: Engine) -> None:
+def test_the_port_of_a_host_is_not_a_value_of_its_name(engine: Engine) -> None:
     message = (
         "torch.distributed.DistNetworkError: The client socket has timed out after 600000ms while trying to connect to"
         " (train-job-master-0, 23456)."
@@ -141,7 +141,7 @@ def test_the_port_of_a_host_is_no_value_of_its_name(engine: Engine) -> None:
     assert "printed_name" not in found
 
 
-def test_the_identity_of_an_object_is_no_setting(engine: Engine) -> None:
+def test_the_identity_of_an_object_is_not_a_setting(engine: Engine) -> None:
     above = "worker started: actor_id=2dbcd32867b5c511f131cbb201000000 batch_size=4\n"
     message = "RuntimeError: actor_id and batch_size do not match"
     found = of_text(engine, above + RAISED.format(code="check(actor_id, batch_size)", message=message))

@@ -12,7 +12,7 @@ def facts(engine: Engine, lines: list[str]) -> dict[str, object]:
     return {fact.name: fact.value for fact in verdict.facts}
 
 
-def test_frameworks_environment_and_python_stand_in_the_paths(engine: Engine) -> None:
+def test_frameworks_environment_and_python_are_in_the_paths(engine: Engine) -> None:
     found = facts(
         engine,
         traceback(
@@ -43,7 +43,7 @@ def test_a_program_that_pip_installed_is_not_the_users(engine: Engine) -> None:
     assert "where" not in found
 
 
-def test_a_line_that_only_raises_is_no_code_to_show(engine: Engine) -> None:
+def test_a_line_that_only_raises_is_not_code_to_show(engine: Engine) -> None:
     found = facts(
         engine,
         traceback(
@@ -66,7 +66,7 @@ def test_the_environment_in_which_a_package_is_built_is_not_the_jobs(engine: Eng
         assert "environment" not in facts(engine, lines)
 
 
-def test_a_command_behind_variables_is_of_the_environment_too(engine: Engine) -> None:
+def test_a_command_after_variables_is_of_the_environment_too(engine: Engine) -> None:
     lines = traceback(
         "ImportError: /opt/venv/lib/python3.10/site-packages/deepspeed/ops/lamb/fused_lamb_op.cpython-310-x86_64-linux-gnu.so: "
         "undefined symbol: _ZN3c106detail14torchCheckFailEPKcS2_jRKSs",

@@ -35,7 +35,7 @@ def test_a_line_that_is_a_part_of_a_statement_is_repaired(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", ["", "/env/lib/python3.11/x.py in f", "┃ 30 ┃", "x" * 2000, "(" * 600])
-def test_what_is_no_python_is_left_alone(code: str) -> None:
+def test_what_is_not_a_python_is_left_alone(code: str) -> None:
     assert parsed(code) is None
 
 
@@ -61,5 +61,5 @@ def test_what_was_made_up_for_the_repair_is_never_shown() -> None:
         ("labels)", ""),
     ],
 )
-def test_a_line_is_quoted_without_what_only_goes_on(code: str, quoted: str) -> None:
+def test_a_line_is_quoted_without_what_only_continues(code: str, quoted: str) -> None:
     assert shown(code) == quoted

@@ -19,7 +19,7 @@ def of_corpus(engine: Engine, name: str) -> dict[str, Fact]:
 
 
 @pytest.mark.parametrize(
-    ("log", "told"),
+    ("log", "expected"),
     [
         ("kill9_two_hosts", {"failed_ranks": "3", "waiting_ranks": "0-1", "stopped_ranks": "2", "host_count": 2, "signal": "SIGKILL"}),
         ("stuck_rank_tee", {"missing_ranks": "1", "waiting_ranks": "0,2"}),
@@ -27,9 +27,9 @@ def of_corpus(engine: Engine, name: str) -> dict[str, Fact]:
         ("assert_batch_size", {"failed_ranks": "0-3"}),
     ],
 )  # fmt: skip
-def test_course_of_genuine_runs(engine: Engine, log: str, told: dict[str, str | int]) -> None:
+def test_course_of_genuine_runs(engine: Engine, log: str, expected: dict[str, str | int]) -> None:
     found = of_corpus(engine, log)
-    assert {name: found[name].value for name in told if name in found} == told
+    assert {name: found[name].value for name in expected if name in found} == expected
 
 
 @pytest.mark.parametrize(("gone", "missing", "waiting"), [((3,), "3", "0-2,4-7"), ((3, 6), "3,6", "0-2,4-5,7")])
@@ -75,7 +75,7 @@ def test_the_spread_and_whether_all_failed_in_the_same_second(engine: Engine) ->
         ("latest.py", None),
     ],
 )
-def test_the_kind_of_job_is_told_by_the_script(engine: Engine, script: str, kind: str | None) -> None:
+def test_the_kind_of_job_is_reported_by_the_script(engine: Engine, script: str, kind: str | None) -> None:
     log = f'Traceback (most recent call last):\n  File "/job/{script}", line 4, in <module>\n    go()\nKeyError: 1\n'
     found = next((fact for fact in engine.triage(from_bytes(log.encode())).facts if fact.name == "job_kind"), None)
     assert (found.value if found else None) == kind
@@ -93,7 +93,7 @@ def test_who_waits_in_an_earlier_collective_is_behind(engine: Engine) -> None:
         WAIT.format(rank=rank, number=913, call="ALLREDUCE") for rank in (0, 1, 3)
     )
     found = {fact.name: fact.text for fact in engine.triage(from_bytes(log.encode())).facts}
-    told = {"behind_ranks": "5", "behind_call": "BROADCAST", "behind_sequence": "912", "ahead_ranks": "0-1,3"}
-    assert {name: found.get(name) for name in told} == told
+    values = {"behind_ranks": "5", "behind_call": "BROADCAST", "behind_sequence": "912", "ahead_ranks": "0-1,3"}
+    assert {name: found.get(name) for name in values} == values
     same = "".join(WAIT.format(rank=rank, number=913, call="ALLREDUCE") for rank in (0, 1, 3))
     assert "behind_ranks" not in {fact.name for fact in engine.triage(from_bytes(same.encode())).facts}

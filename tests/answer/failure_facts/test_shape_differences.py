@@ -19,7 +19,7 @@ def test_each_reason_is_shown_by_the_plainest_weight(engine: Engine) -> None:
     assert found["mismatch_examples"] == "`stem.bias` [96] against [128]; `head.bias` [1000] against [21]"
 
 
-def test_the_only_dimension_that_differs_is_told(engine: Engine) -> None:
+def test_the_only_dimension_that_differs_is_reported(engine: Engine) -> None:
     found = facts(engine, HEAD)
     assert [found[name] for name in ("mismatch_axis", "saved_size", "current_size")] == ["0", "1000", "21"]
     assert "mismatch_axis" not in facts(engine, WIDTH[1:])

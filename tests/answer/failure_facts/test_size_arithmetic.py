@@ -9,7 +9,7 @@ RAISED = 'Traceback (most recent call last):\n  File "/job/net.py", line 6, in f
 MISFIT = "RuntimeError: The size of tensor a ({}) must match the size of tensor b ({}) at non-singleton dimension 1"
 
 
-def told(engine: Engine, message: str) -> dict[str, object]:
+def facts_of(engine: Engine, message: str) -> dict[str, object]:
     found = {fact.name: fact.value for fact in engine.triage(from_bytes(f"{RAISED}{message}\n".encode())).facts}
     return {name: found[name] for name in ("relation", "turned_operand", "packed_outputs", "division") if name in found}
 
@@ -35,7 +35,7 @@ def told(engine: Engine, message: str) -> dict[str, object]:
     ],
 )
 def test_what_two_sizes_have_to_do_with_one_another(engine: Engine, message: str, relation: str | None) -> None:
-    assert told(engine, message).get("relation") == relation
+    assert facts_of(engine, message).get("relation") == relation
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ def test_what_two_sizes_have_to_do_with_one_another(engine: Engine, message: str
 )
 def test_the_matrix_that_would_fit_if_it_were_transposed(engine: Engine, shapes: str, turned: str | None) -> None:
     message = f"RuntimeError: mat1 and mat2 shapes cannot be multiplied ({shapes})"
-    assert told(engine, message).get("turned_operand") == turned
+    assert facts_of(engine, message).get("turned_operand") == turned
 
 
-def test_the_layer_behind_a_packed_4_bit_weight(engine: Engine) -> None:
+def test_the_layer_after_a_packed_4_bit_weight(engine: Engine) -> None:
     message = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (549x6656 and 1x22151168)"
-    assert told(engine, message)["packed_outputs"] == 6656
+    assert facts_of(engine, message)["packed_outputs"] == 6656
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_the_layer_behind_a_packed_4_bit_weight(engine: Engine) -> None:
     ],
 )
 def test_what_is_left_when_one_number_divides_the_other(engine: Engine, message: str, division: str | None) -> None:
-    assert told(engine, message).get("division") == division
+    assert facts_of(engine, message).get("division") == division
 
 
 @pytest.mark.parametrize(

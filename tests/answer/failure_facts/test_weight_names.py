@@ -11,7 +11,7 @@ TOLD = frozenset({"added_prefix", "lacking_prefix", "cut_characters", "cut_name"
 
 
 @pytest.mark.parametrize(
-    ("missing", "unexpected", "told"),
+    ("missing", "unexpected", "expected"),
     [
         ("a.weight b.bias", "net.inner.a.weight net.inner.b.bias", {"added_prefix": "net.inner."}),
         ("body.a.weight body.b.bias", "a.weight b.bias", {"lacking_prefix": "body."}),
@@ -19,12 +19,14 @@ TOLD = frozenset({"added_prefix", "lacking_prefix", "cut_characters", "cut_name"
         ("a.weight", "c.weight", {}),
     ],
 )
-def test_a_prefix_on_one_side_is_told(engine: Engine, missing: str, unexpected: str, told: dict[str, str]) -> None:
+def test_a_prefix_on_one_side_is_reported(
+    engine: Engine, missing: str, unexpected: str, expected: dict[str, str]
+) -> None:
     found = facts(engine, missing.split(), unexpected.split())
-    assert {name: value for name, value in found.items() if name.endswith("_prefix")} == told
+    assert {name: value for name, value in found.items() if name.endswith("_prefix")} == expected
 
 
-def test_names_that_lost_their_beginnings_are_told(engine: Engine) -> None:
+def test_names_that_lost_their_beginnings_are_reported(engine: Engine) -> None:
     found = facts(engine, ["layer_list.0.cl", "binary1.cl", "t"], ["", "ist.0.cl", ".cl"])
     assert found == {"cut_characters": "7", "cut_name": "ist.0.cl", "whole_name": "layer_list.0.cl"}
 
