@@ -167,7 +167,7 @@ def _channel(name: str, given: Any, settings: Settings) -> ChannelOptions:
         raise ValueError(f"{where}: kind must be one of {', '.join(KINDS)}")
     kind = given["kind"]
     needed, *_ = takes = KINDS[kind]
-    _only(where, given, ("kind", *takes))
+    value_parsers.only_known_keys(where, given, ("kind", *takes))
     if not given.get(needed):
         raise ValueError(f"{where}: {needed} is missing")
     values = {key: _texts(where, key, value) for key, value in given.items() if key != "kind"}
@@ -195,7 +195,7 @@ def _rule(number: int, given: Any, channels: dict[str, ChannelOptions]) -> Rule:
     where = f"rule {number}"
     if not isinstance(given, dict) or "to" not in given:
         raise ValueError(f"{where}: to is missing; an empty list alerts nobody")
-    _only(where, given, ("when", "to"))
+    value_parsers.only_known_keys(where, given, ("when", "to"))
     to = _texts(where, "to", given["to"])
     for name in to:
         if name not in channels:
@@ -203,7 +203,7 @@ def _rule(number: int, given: Any, channels: dict[str, ChannelOptions]) -> Rule:
     when = dict(_table(given, "when", f"{where}: "))
     labels = _table(when, "label", f"{where}: ")
     when.pop("label", None)
-    _only(where, when, (*WHEN, "label"))
+    value_parsers.only_known_keys(where, when, (*WHEN, "label"))
     patterns = {name: _texts(where, name, value) for name, value in when.items()}
     patterns |= {_LABEL + name: _texts(where, f"label {name}", value) for name, value in labels.items()}
     return Rule(patterns, to)
@@ -214,12 +214,6 @@ def _table(content: dict[str, Any], name: str, where: str = "") -> dict[str, Any
     if not isinstance(found, dict):
         raise ValueError(f"{where}{name} is not a table")
     return found
-
-
-def _only(where: str, given: dict[str, Any], known: tuple[str, ...]) -> None:
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise ValueError(f"{where}: {unknown[0]} is unknown; use one of {', '.join(known)}")
 
 
 def _texts(where: str, name: str, value: Any) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from torchtriage.errors import SettingError
+from torchtriage.settings import value_parsers
 from torchtriage.settings.options import PREFIX
 
 _TYPES = ("loki", "prometheus")
@@ -60,7 +61,7 @@ def link_templates(file: Path | None) -> LinkTemplates:
         return LinkTemplates()
     try:
         content = tomllib.loads(file.read_text("utf-8"))
-        _only("the file", content, ("timezone", "links"))
+        value_parsers.only_known_keys("the file", content, ("timezone", "links"))
         zone, links = content.get("timezone", "UTC"), content.get("links", [])
         _zone(zone)
         if not isinstance(links, list):
@@ -82,7 +83,7 @@ def _link(number: int, given: Any) -> LinkTemplate:
     where = f"link {number}"
     if not isinstance(given, dict) or not given.get("name"):
         raise ValueError(f"{where}: name is missing")
-    _only(where, given, ("name", "name_zh", "url", *_EXPLORE))
+    value_parsers.only_known_keys(where, given, ("name", "name_zh", "url", *_EXPLORE))
     if not all(isinstance(value, str) for value in given.values()):
         raise ValueError(f"{where}: all values must be strings")
     if bool(given.get("url")) == any(given.get(name) for name in _EXPLORE):
@@ -105,9 +106,3 @@ def _zone(name: Any) -> None:
         ZoneInfo(str(name))
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ValueError(f"timezone: {name} is not a name such as Europe/Berlin") from None
-
-
-def _only(where: str, given: dict[str, Any], known: tuple[str, ...]) -> None:
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise ValueError(f"{where}: {unknown[0]} is unknown; use one of {', '.join(known)}")

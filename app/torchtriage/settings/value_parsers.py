@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from ipaddress import ip_address, ip_network
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 _SCOPES = ("submit", "read", "write", "admin")
@@ -197,3 +198,10 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def only_known_keys(where: str, given: dict[str, Any], known: tuple[str, ...]) -> None:
+    """Raises ValueError if a table of a settings file has an unknown key. `where` names the table."""
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise ValueError(f"{where}: {unknown[0]} is unknown; use one of {', '.join(known)}")

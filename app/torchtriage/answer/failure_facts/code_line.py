@@ -8,7 +8,6 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
-from typing import TypeGuard
 
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.python_statement import Statement, parsed
@@ -292,10 +291,6 @@ def _iterated_expressions(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, ast.Call) and _name(node.func) in _NEVER_NONE and node.args:
         return [inner for argument in node.args for inner in _iterated_expressions(argument)]
     return [node]
-
-
-def _unpacks(node: ast.AST) -> TypeGuard[ast.Assign]:
-    return isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Tuple, ast.List))
 
 
 _NEVER_NONE = frozenset({"zip", "enumerate", "list", "tuple", "set", "sorted", "reversed", "iter"})
