@@ -25,7 +25,7 @@ _NO_EXCEPTION = frozenset({"", "exception"})  # the exception type of a tracebac
 # Exceptions that the interpreter itself raises: the code of the line says more than the call.
 _OF_INTERPRETER = (LookupError, AttributeError, NameError, ArithmeticError, TypeError)
 # A line that only raises an exception, or calls compiled code, has no information of its own.
-_CASES_WITH_ADVICE = lazy_regex(r"^(?:raise|assert)\b|^return [\w.]+\([^\[]*\)$|\btorch\._C\b|\($")
+_UNINFORMATIVE_LINE = lazy_regex(r"^(?:raise|assert)\b|^return [\w.]+\([^\[]*\)$|\btorch\._C\b|\($")
 # Sentences to add if the case's sentence does not use the slots. Each is listed with the slot that it needs first.
 _RELATED_VALUES = (
     ("forward_where", standard_sentences.FORWARD_CALL),
@@ -45,7 +45,7 @@ _OF_ENVIRONMENT = lazy_regex(r"((?:[A-Z][A-Z_]*=[\w.]* )*)((?:pip|python)3? [\s\
 # Slots for the place where the exception was raised.
 _PLACES = frozenset({"where", "file", "line_number", "library_frame"})
 _OF_NO_PROGRAM = frozenset({"platform", "hardware"})  # owners of failures that can happen at any line of a program
-_OTHER_RANKS_FACTS = frozenset(
+_REPORTING_ROLES = frozenset(
     {Role.PEER_LOSS, Role.TIMEOUT, Role.TEARDOWN}
 )  # roles of failures that a rank only reports
 _TWO = "2 ranks"  # for two ranks, nobody says "all"
@@ -91,7 +91,7 @@ def write_answer(
 
 def _is_own_fault(entry: Entry) -> bool:
     """Returns whether the program itself failed, and not its platform or a rank that only waited for another rank."""
-    return entry.owner not in _OF_NO_PROGRAM and not entry.roles & _OTHER_RANKS_FACTS
+    return entry.owner not in _OF_NO_PROGRAM and not entry.roles & _REPORTING_ROLES
 
 
 def first_sentence(case_id: str | None, values: Mapping[str, str], entry: Entry | None, lang: Language) -> str | None:
@@ -236,7 +236,7 @@ def _place(
     """Returns the place where the exception was raised and its code, or the caller's line if that line only raises. It
     names the library's line if the interpreter stopped there, or if no case explains the failure."""
     if raised is standard_sentences.RAISED_AT and "library" in values and (not known or _raised_by_interpreter(values)):
-        telling = not _CASES_WITH_ADVICE.search(values.get("library_code", ""))
+        telling = not _UNINFORMATIVE_LINE.search(values.get("library_code", ""))
         known_values = values if telling else {k: v for k, v in values.items() if k != "library_code"}
         if below := _fill(standard_sentences.RAISED_IN_LIBRARY, known_values, lang):
             return below

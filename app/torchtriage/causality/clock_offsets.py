@@ -41,13 +41,13 @@ def clock_offsets(environment: Environment, evidence: Evidence) -> tuple[ClockOf
     steps = environment.host_steps.times(environment.host_of)
     lines = chain(environment.host_steps.lines, environment.spread.lines, environment.progress_lines)
     if found := _offsets(steps, spans(lines, environment.host_of) if steps else {}, seconds_between):
-        return _min_offset(MIN_OFFSET, found)
+        return _large_offsets(MIN_OFFSET, found)
     placed = _by_host(evidence.times, environment.host_of)
     known = {host: _span(ranks) for host, ranks in placed.items()}
     for least, kind in ((MIN_OFFSET, _ended), (MIN_OFFSET_OF_CALLS, _called)):
         calls = {host: _first(map(kind, ranks)) for host, ranks in placed.items()}
         if found := _offsets(calls, known, _seconds):
-            return _min_offset(least, found)
+            return _large_offsets(least, found)
     return ()
 
 
@@ -59,7 +59,7 @@ def ahead(event: Event, reading: Reading) -> float:
     return next((offset.seconds for offset in reading.clock_offsets if offset.host == host), 0.0)
 
 
-def _min_offset(seconds: float, offsets: Iterable[ClockOffset]) -> tuple[ClockOffset, ...]:
+def _large_offsets(seconds: float, offsets: Iterable[ClockOffset]) -> tuple[ClockOffset, ...]:
     return tuple(found for found in offsets if abs(found.seconds) >= seconds)
 
 

@@ -299,7 +299,7 @@ def _stopped(tail: Tail) -> bool:
     return tail.moves
 
 
-def _shows_single_step(tail: Tail) -> bool:
+def _has_progress(tail: Tail) -> bool:
     return bool(tail.reading.environment.progress)
 
 
@@ -342,7 +342,7 @@ ENDINGS: tuple[EndingRule, ...] = (
     EndingRule("serves", _serves, "a server started and is still running", "服务已启动并持续运行", good=True),
     EndingRule("another-program", _another_program, "the log is from another program", "该日志属于其他程序"),
     EndingRule("stopped", _stopped, "lines follow the last step, but none reports an end", "最后一步之后没有结束标志"),
-    EndingRule("stands-still", _shows_single_step, "only one training step is in the log", "只出现了一个训练步"),
+    EndingRule("stands-still", _has_progress, "only one training step is in the log", "只出现了一个训练步"),
     EndingRule(
         "began",
         _only_startup,

@@ -37,7 +37,7 @@ class MLflow:
     def send(self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None) -> None:
         """Does nothing if the log shows no run, several runs, or a run on another server. Raises Undelivered."""
         if notice.kind is NoticeKind.TEST:
-            self._is_accepted(self._post("experiments/search", {"max_results": 1}))
+            self._check_answer(self._post("experiments/search", {"max_results": 1}))
             return
         run = self._run_of(notice)
         if run is None:
@@ -46,7 +46,7 @@ class MLflow:
             answer = self._post("runs/set-tag", {"run_id": run, "key": f"{PREFIX}.{name}", "value": value})
             if answer.json().get("error_code") == "RESOURCE_DOES_NOT_EXIST":
                 return  # the run is on another server or was deleted
-            self._is_accepted(answer)
+            self._check_answer(answer)
 
     def _run_of(self, notice: Notice) -> str | None:
         runs = values_of(notice, _RUN)
@@ -56,5 +56,5 @@ class MLflow:
     def _post(self, path: str, request: dict[str, Any]) -> Answer:
         return self._outgoing.call("POST", f"{self._url}/{path}", request, self._headers)
 
-    def _is_accepted(self, answer: Answer) -> None:
+    def _check_answer(self, answer: Answer) -> None:
         refuse(answer, "MLflow", str(answer.json().get("message") or ""))

@@ -123,7 +123,7 @@ class Outgoing:
         )
         backend = GuardedSocket(self._addresses, time.monotonic() + seconds)
         given = [("User-Agent", "torchtriage"), *headers.items()]
-        with _log_host(parts.host), httpcore2.ConnectionPool(self._tls, network_backend=backend) as pool:
+        with _delivery_errors(parts.host), httpcore2.ConnectionPool(self._tls, network_backend=backend) as pool:
             extensions = {"timeout": {"connect": seconds, "read": seconds, "write": seconds}}
             with pool.stream(method, target, headers=given, content=content, extensions=extensions) as response:
                 found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
@@ -198,7 +198,7 @@ def _read_limited(response: httpcore2.Response, most: int) -> Iterator[bytes]:
 
 
 @contextmanager
-def _log_host(host: str) -> Iterator[None]:
+def _delivery_errors(host: str) -> Iterator[None]:
     try:
         yield
     except (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError) as error:

@@ -41,13 +41,13 @@ class Part(BaseModel):
     @classmethod
     def of(cls, found: Any) -> Self:
         """Parses decoded JSON. Raises BadInput if it is invalid."""
-        with _missing_field():
+        with _validation_errors():
             return cls.model_validate(found)
 
     @classmethod
     def read(cls, text: str) -> Self:
         """Parses JSON text. Raises BadInput if it is invalid."""
-        with _missing_field():
+        with _validation_errors():
             return cls.model_validate_json(text)
 
 
@@ -158,7 +158,7 @@ class Delivery(Part):
 
 
 @contextmanager
-def _missing_field() -> Iterator[None]:
+def _validation_errors() -> Iterator[None]:
     try:
         yield
     except ValidationError as error:

@@ -39,7 +39,7 @@ _STALLED: _Words = (
 )
 _WATCHDOG: _Words = ("a watchdog reports: {line}", "watchdog 报告：{line}")
 _RESUMED: _Words = ("the run continues after {seconds} s", "{seconds} 秒后任务继续")
-_SAID = {"silent": _SILENT, "stalled": _STALLED, "watchdog": _WATCHDOG, "resumed": _RESUMED}
+_SENTENCES = {"silent": _SILENT, "stalled": _STALLED, "watchdog": _WATCHDOG, "resumed": _RESUMED}
 _WORKS: _Words = (
     "no output for {seconds} s, but the stack of {ranks} changes: no hang before {patience} s",
     "已有 {seconds} 秒没有输出，但 {ranks} 的栈在变化：{patience} 秒之前不算卡住",
@@ -174,7 +174,7 @@ class _Job:
         usual = _USUAL[zh].format(usual=f"{news.usual:.0f} s") if news.usual is not None else ""
         values = {"seconds": f"{news.seconds:.0f}", "limit": f"{news.limit:.0f}", "usual": usual, "line": news.line}
         step = "" if news.step is None or news.kind == "resumed" else _STEP[zh].format(step=news.step)
-        yield f"torchtriage: {_clock()}  {_SAID[news.kind][zh].format(**values)}{step}"
+        yield f"torchtriage: {_clock()}  {_SENTENCES[news.kind][zh].format(**values)}{step}"
         if news.kind != "resumed":
             for seconds, ranks in news.ranks[:_MAX_GROUPS]:
                 named = f"rank{'' if len(ranks) == 1 or zh else 's'} {RankSet.of(ranks)}"

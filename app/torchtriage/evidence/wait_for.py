@@ -240,10 +240,10 @@ class _Waits:
             usual = self._usual(place, sides)
             if usual is not None:
                 few = [rank for form, ranks in sides.items() if form != usual for rank in ranks]
-                found |= {rank: Blame("other-call", place, self._position_of(place, rank)) for rank in few}
+                found |= {rank: Blame("other-call", place, self._call_at(place, rank)) for rank in few}
         return found
 
-    def _position_of(self, place: Place, rank: int) -> Call | None:
+    def _call_at(self, place: Place, rank: int) -> Call | None:
         group = self.groups[place[0]]
         return (group.given_up(place[1]) | group.calls(place[1])).get(rank)
 

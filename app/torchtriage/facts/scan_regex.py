@@ -67,7 +67,7 @@ class ScanRegex:
 def scan_regex_of(patterns: Iterable[VocabularyPattern]) -> ScanRegex:
     """Returns a regex that matches any of these patterns. Cached, because compiling takes time."""
     patterns = list(patterns)
-    return _compiled_regex("|".join(item.exact for item in patterns), "|".join(item.loose for item in patterns))
+    return _scan_regex("|".join(item.exact for item in patterns), "|".join(item.loose for item in patterns))
 
 
 def regexes_by_name(patterns: Iterable[VocabularyPattern]) -> dict[str, ScanRegex]:
@@ -79,7 +79,7 @@ def regexes_by_name(patterns: Iterable[VocabularyPattern]) -> dict[str, ScanRege
 
 
 @lru_cache(maxsize=256)
-def _compiled_regex(exact: str, loose: str) -> ScanRegex:
+def _scan_regex(exact: str, loose: str) -> ScanRegex:
     return ScanRegex(exact, loose)
 
 

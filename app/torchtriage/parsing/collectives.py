@@ -158,7 +158,7 @@ class Collectives(Extractor):
                 by_number.setdefault(wait.sequence, {}).setdefault(what, set()).add(wait.rank)
         torn = [calls for calls in by_number.values() if len(calls) > 1]
         # In a gather, a scatter and the uneven collectives, the sizes may differ between ranks.
-        torn = [calls for calls in torn if len({what.split()[0] for what in calls}) > 1 or _evenly_split(calls)]
+        torn = [calls for calls in torn if len({what.split()[0] for what in calls}) > 1 or _have_equal_sizes(calls)]
         return sorted(
             ((what, frozenset(ranks)) for calls in torn[:1] for what, ranks in calls.items()), key=_largest_first
         )
@@ -233,7 +233,7 @@ class Collectives(Extractor):
             self._waits[wait.rank] = wait
 
 
-def _evenly_split(calls: dict[str, set[int]]) -> bool:
+def _have_equal_sizes(calls: dict[str, set[int]]) -> bool:
     return all(
         re.match(r"_?(?:ALLREDUCE|BROADCAST|REDUCE(?!_SCATTER)|\w+(?<!ALLTOALL)_BASE\b)", what) for what in calls
     )

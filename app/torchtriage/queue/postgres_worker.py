@@ -135,7 +135,7 @@ class Worker:
                     group.create_task(self._work_until_stopped(app, number)),
                     group.create_task(self._return_jobs(app, number)),
                     group.create_task(
-                        app.job_manager.listen_for_jobs(on_notification=self._wait_for_notification, queues=_QUEUES)
+                        app.job_manager.listen_for_jobs(on_notification=self._on_notification, queues=_QUEUES)
                     ),
                 ]
                 recording = group.create_task(self._record_ends(app))
@@ -181,7 +181,7 @@ class Worker:
             if not jobs:
                 await _within(_POLL, news.wait())
 
-    async def _wait_for_notification(self, *, channel: str, notification: Any) -> None:
+    async def _on_notification(self, *, channel: str, notification: Any) -> None:
         self._news[channel.rpartition("#")[2]].set()  # the channel's name ends with the queue's name
 
     def _begin(self, job_id: int, incident_id: str, places: JobSlots) -> None:

@@ -106,14 +106,14 @@ class SubprocessPool:
     def _called(self, arguments: tuple[Any, ...], process: _Process | None) -> Any:
         """Calls the function in an idle or new process, and puts the process back."""
         try:
-            self._continue()
+            self._check_interrupted()
             if process is not None and process.made_with is not self._arguments:
                 process.end()
                 process = None
             if process is None or not process.is_alive():
                 process = _Process(self._make, self._arguments, self._memory)
             self._busy.add(process)
-            self._continue()
+            self._check_interrupted()
             answer = process.ask(arguments, self._seconds)
         except BaseException as error:
             if process is not None:
@@ -121,7 +121,7 @@ class SubprocessPool:
                 self._busy.discard(process)
             process = None
             if isinstance(error, CallFailed):
-                self._continue()  # the interruption may be the reason of the failure
+                self._check_interrupted()  # the interruption may be the reason of the failure
             raise
         finally:
             self._idle.put(process)
@@ -154,7 +154,7 @@ class SubprocessPool:
             if process is not None:
                 process.end()
 
-    def _continue(self) -> None:
+    def _check_interrupted(self) -> None:
         if self._interrupted:
             raise Interrupted("the service is shutting down") from None
 

@@ -29,7 +29,7 @@ _BYTES = 64 << 20  # maximum bytes of these logs; the first one may be larger
 _AWAY = 10.0  # seconds before the next try if the database is unavailable
 _PAUSES = (10.0, 20.0, 40.0, 80.0)  # the same, if logs cannot be read
 _TIMEOUT = 5.0  # seconds that a running triage may take after the service begins to stop
-_TOLD = 60.0  # seconds between two progress messages
+_PROGRESS_INTERVAL = 60.0  # seconds between two progress messages
 
 
 class FingerprintUpgrade:
@@ -87,12 +87,12 @@ class FingerprintUpgrade:
     def _mark_unreachable(self, wanted: list[str], last: bool = False) -> list[str]:
         """Checks these fingerprints. Returns those with logs that cannot be read now: any of them or, at the `last`
         try, all."""
-        left, told_at = [], time.monotonic()
+        left, reported_at = [], time.monotonic()
         for done, fingerprint in enumerate(wanted):
             if self._stopping.is_set():
                 break
-            if time.monotonic() >= told_at + _TOLD:
-                told_at = time.monotonic()
+            if time.monotonic() >= reported_at + _PROGRESS_INTERVAL:
+                reported_at = time.monotonic()
                 log.info("%d of %d group fingerprints checked", done, len(wanted))
             try:
                 if not self._look_at(fingerprint, last):

@@ -18,7 +18,7 @@ from torchtriage.knowledge.cache import cache_folder, load
 from torchtriage.knowledge.lenient_loader import LoadedFolders
 
 log = logging.getLogger(__name__)
-_TOLD = 3  # maximum problems in one log line
+_MAX_PROBLEMS_LOGGED = 3  # maximum problems in one log line
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,12 @@ class KnowledgeFolders:
 
 def _log_changes(before: FolderState, now: FolderState) -> None:
     if now.problems and now.problems != before.problems:
-        more = f" (and {len(now.problems) - _TOLD} more)" if len(now.problems) > _TOLD else ""
-        problems = "; ".join(now.problems[:_TOLD])
+        more = (
+            f" (and {len(now.problems) - _MAX_PROBLEMS_LOGGED} more)"
+            if len(now.problems) > _MAX_PROBLEMS_LOGGED
+            else ""
+        )
+        problems = "; ".join(now.problems[:_MAX_PROBLEMS_LOGGED])
         log.warning("cannot load the knowledge folders, keeping the loaded knowledge: %s%s", problems, more)
     elif before.problems and not now.problems:
         log.info("the knowledge folders load again")

@@ -132,7 +132,7 @@ class Retriage:
             pool.shutdown(cancel_futures=True)
 
     def _triaged(self, part: _Part) -> _Answers:
-        keys = [_with_choice(kept.key) if self._chosen else kept.key for kept in part]
+        keys = [_with_known_case(kept.key) if self._chosen else kept.key for kept in part]
         known = [KnownRun(order_of(kept.log, kept.job), key) for kept, key in zip(part, keys, strict=True)]
         return self._service.triager.changed(known)
 
@@ -194,5 +194,5 @@ def _difference(kept: TriagedIncident, triaged: Triaged | TriageError) -> Differ
     return Difference(kept.id, before, (triaged.summary.outcome, triaged.summary.entry), cases=cases)
 
 
-def _with_choice(key: VerdictKey | None) -> VerdictKey | None:
+def _with_known_case(key: VerdictKey | None) -> VerdictKey | None:
     return replace(key, case="") if key and key.case is None else key

@@ -191,7 +191,7 @@ def _queue(settings: Settings, database: Database, work: Callable[[str], None], 
     # More threads than engines, so that no engine is idle while threads store their results, some together.
     threads = 4 * settings.workers or 2
     if database.is_sqlite:
-        return MemoryQueue(partial(_handle_errors, work), threads)
+        return MemoryQueue(partial(_work_logging_errors, work), threads)
     from torchtriage.queue.postgres_queue import (
         PostgresQueue,  # imported here because it is slow and not needed on a laptop
     )
@@ -203,7 +203,7 @@ def _queue(settings: Settings, database: Database, work: Callable[[str], None], 
     return PostgresQueue(postgres_address(settings.database), work, ended, threads, partial(heartbeats.beat, QUEUE))
 
 
-def _handle_errors(work: Callable[[str], None], incident_id: str) -> None:
+def _work_logging_errors(work: Callable[[str], None], incident_id: str) -> None:
     try:
         work(incident_id)
     except TriageError as error:

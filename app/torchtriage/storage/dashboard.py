@@ -18,7 +18,7 @@ from torchtriage.storage.tables import CountRow, FeedbackRow, IncidentRow
 from torchtriage.storage.tables.incidents import RETRIED
 
 _HEALTHY = "healthy"
-_SAID = 10_000
+_MAX_FEEDBACK = 10_000
 _FAILED = literal("failed of ")
 
 
@@ -91,7 +91,7 @@ def retry_success(session: Session, wanted: StatsFilter, most: int) -> RetrySucc
 
 def precision(session: Session, wanted: StatsFilter, most: int) -> list[Precision]:
     """Returns how often verdicts were judged right, for the entries with the most feedback in this time. Reads only the
-    latest _SAID pieces of feedback."""
+    latest _MAX_FEEDBACK pieces of feedback."""
     said = select(FeedbackRow.about, FeedbackRow.verdict).order_by(FeedbackRow.at.desc())
     if wanted.since is not None:
         said = said.where(FeedbackRow.at >= wanted.since)
@@ -101,7 +101,7 @@ def precision(session: Session, wanted: StatsFilter, most: int) -> list[Precisio
         # A lookup per row: with a join, a planner might read all incidents of the cluster.
         cluster = select(IncidentRow.cluster).where(IncidentRow.number == FeedbackRow.incident_number)
         said = said.where(cluster.scalar_subquery() == wanted.cluster)
-    latest = said.limit(_SAID).subquery()
+    latest = said.limit(_MAX_FEEDBACK).subquery()
     right = func.sum(case((latest.c.verdict == "right", 1), else_=0))
     query = select(latest.c.about, right, func.count() - right).group_by(latest.c.about)
     query = query.order_by(func.count().desc(), latest.c.about).limit(most)

@@ -73,13 +73,13 @@ class GroupCommit(Generic[Item, Result]):
             self._adding.notify_all()
             # Submitted in the same order, so that the writer's current item is the first in the list, or is already
             # done.
-            return self._writer.submit(self._commit_batch, mine, work, after)
+            return self._writer.submit(self._write_item, mine, work, after)
 
     def close(self, wait: bool = True) -> None:
         """Accepts no more items, and waits until all are written."""
         self._writer.shutdown(wait)
 
-    def _commit_batch(
+    def _write_item(
         self, mine: _Waiting[Item, Result], work: Work[Item, Result], after: Callable[[Item], None]
     ) -> Result:
         try:

@@ -134,7 +134,7 @@ def renew(session: Session, item: OutboxItem, now: datetime, seconds: float, lan
     """Extends the lease of an item, and its channel's pause if it has one. Returns the item with its new lease;
     unchanged if it ended, was postponed, or was taken by another."""
     until = now + timedelta(seconds=seconds)
-    if not _change(session, [*_is_claimed_by_item(item), OutboxRow.due_at == item.due_at], {"due_at": until}):
+    if not _change(session, [*_claim_conditions(item), OutboxRow.due_at == item.due_at], {"due_at": until}):
         return item
     if lane:
         pause_channel(session, item.channel, now, seconds)
@@ -151,12 +151,12 @@ def pause_channel(session: Session, channel: str, now: datetime, seconds: float)
 def end(session: Session, item: OutboxItem, state: SendState, now: datetime, problem: str | None = None) -> bool:
     """ready → sent or failed. Deletes the item's detail. Returns False if another has taken the item meanwhile."""
     changes = {"state": state, "ended_at": now, "problem": _short(problem), "detail": {}}
-    return _change(session, _is_claimed_by_item(item), changes)
+    return _change(session, _claim_conditions(item), changes)
 
 
 def postpone(session: Session, item: OutboxItem, until: datetime, problem: str) -> bool:
     """Postpones an item. Returns False if another has taken it meanwhile."""
-    return _change(session, _is_claimed_by_item(item), {"due_at": until, "problem": _short(problem)})
+    return _change(session, _claim_conditions(item), {"due_at": until, "problem": _short(problem)})
 
 
 def again(session: Session, item_id: str, now: datetime) -> OutboxItem:
@@ -213,7 +213,7 @@ def _due(now: datetime) -> list[ColumnElement[bool]]:
     return [OutboxRow.state == SendState.READY, due, ~busy]
 
 
-def _is_claimed_by_item(item: OutboxItem) -> list[ColumnElement[bool]]:
+def _claim_conditions(item: OutboxItem) -> list[ColumnElement[bool]]:
     number = OutboxRow.number == number_of(item.id)
     return [number, OutboxRow.state == SendState.READY, OutboxRow.tries == item.tries]
 

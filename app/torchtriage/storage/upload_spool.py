@@ -29,7 +29,7 @@ class UploadSpool:
         parent.mkdir(parents=True, exist_ok=True)
         self._parent = parent
         self._changing = threading.Lock()
-        self._own_entries()
+        self._create_own_folder()
 
     def again(self) -> Path:
         """Returns the folder. Creates it again if it was deleted. Raises OSError."""
@@ -38,7 +38,7 @@ class UploadSpool:
                 log.warning("%s was missing; created it again", self.folder)
                 self._parent.mkdir(exist_ok=True)
                 self.close()
-                self._own_entries()
+                self._create_own_folder()
             return self.folder
 
     def sweep(self) -> None:
@@ -52,7 +52,7 @@ class UploadSpool:
             except OSError as error:
                 log.warning("cannot remove %s: %s", folder, error.strerror)
 
-    def _own_entries(self) -> None:
+    def _create_own_folder(self) -> None:
         self.folder, lock = _own_folder(self._parent)
         self.close = weakref.finalize(self, _leave, self.folder, lock)
 

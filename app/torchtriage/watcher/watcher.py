@@ -48,7 +48,7 @@ class Watcher:
         try:
             options.attempts.mkdir(parents=True, exist_ok=True)
             options.spool.mkdir(0o700, parents=True, exist_ok=True)
-            controller = Controller(options, self._saved_attempts(), workers, self.counters)
+            controller = Controller(options, self._load_history(), workers, self.counters)
             workers.controller = controller
             controller.recover()
         except OSError as error:
@@ -82,7 +82,7 @@ class Watcher:
             while not inbox.empty():  # else threads that put a change into a full queue would block
                 inbox.get()
 
-    def _saved_attempts(self) -> ReportHistory:
+    def _load_history(self) -> ReportHistory:
         path = self._options.folder / "reported.json"
         try:
             return recall(path)

@@ -26,7 +26,7 @@ _ABOVE, _BELOW = 14, 8  # lines around the first evidence
 _LINES_AROUND = 3  # lines around the other evidence
 _MARGIN = 70  # lines above a span that are also read: a private key is recognized by its first line
 _MARKS = 40  # rank marks whose lines are read
-_MAX_RANKS_SHOWN = 8  # ranks that failed first, are missing or printed nothing, whose own files are read
+_MAX_RANKS_READ = 8  # ranks that failed first, are missing or printed nothing, whose own files are read
 _EVIDENCE, _NEIGHBOUR, _TEXT = 700, 200, 240  # characters of a line
 _CLOCKS = 3  # hosts whose clock errors are mentioned
 _ITEMS = 8  # hosts, versions and so on in one line
@@ -56,9 +56,9 @@ def lines_needed(verdict: Verdict) -> Wanted:
     places += [(fact.line, fact.file) for fact in _facts(verdict)]
     spans += [Span(file, max(1, line - _MARGIN), line) for line, file in places if line is not None]
     telling = [mark for mark in verdict.timeline if mark.kind in ("first", "missing", "silent")]
-    ranks = [rank for mark in telling for rank in mark.ranks][:_MAX_RANKS_SHOWN]
+    ranks = [rank for mark in telling for rank in mark.ranks][:_MAX_RANKS_READ]
     tails: set[str | None] = {line.file for line in root.evidence[:1]} if root else set()
-    tails |= {mark.file for mark in verdict.timeline[:_MAX_RANKS_SHOWN] if mark.line is not None}
+    tails |= {mark.file for mark in verdict.timeline[:_MAX_RANKS_READ] if mark.line is not None}
     return Wanted(tuple(spans), frozenset(tails or {None}), frozenset(ranks))
 
 
@@ -76,7 +76,7 @@ def brief(verdict: Verdict, seen: SeenAgain, lang: Language = "en", tokens: int 
         Section(words["last"], last_words(verdict, seen, words), 0.10),
         Section(words["run"], tuple(_run(verdict, words)), 0.08),
         Section(words["facts"], [_fact(fact, words) for fact in _facts(verdict)], 0.07),
-        Section(words["also"], tuple(_other_candidates(verdict, words)), 0.05),
+        Section(words["also"], tuple(_related_findings(verdict, words)), 0.05),
     )
     room = tokens
     while token_count(text := redact_encoded(fit_sections(sections, room, words["left_out"]))) > tokens:
@@ -226,7 +226,7 @@ def _fact(fact: Fact, words: Words) -> str:
     return f"- {fact.name}{words['colon']}{code(fact.text, _TEXT)}{f' ({where})' if where else ''}"
 
 
-def _other_candidates(verdict: Verdict, words: Words) -> Iterator[str]:
+def _related_findings(verdict: Verdict, words: Words) -> Iterator[str]:
     for warning in verdict.warnings[:_ITEMS]:
         yield f"- {words['warning']}{words['colon']}{plain(warning, 200)}"
     for cascade in verdict.cascades[:MAX_LINES]:

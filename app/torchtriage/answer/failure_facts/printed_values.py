@@ -76,7 +76,7 @@ def _shapes(failure: Failure) -> Iterator[_Printed]:
     raised = failure.raised
     if raised is None or not _OF_SHAPES.search(raised.message):
         return
-    for name in list(_names_of(_user_names(failure)))[:_MAX_NAMES]:
+    for name in list(_names_of(_user_frame(failure)))[:_MAX_NAMES]:
         if found := _last(name, _shape_of(name), failure.printed, failure, shapes=True):
             yield found
 
@@ -178,5 +178,5 @@ def _name(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _user_names(failure: Failure) -> Frame | None:
+def _user_frame(failure: Failure) -> Frame | None:
     return next((frame for frame in reversed(failure.frames) if failure.is_user_frame(frame) and frame.code), None)

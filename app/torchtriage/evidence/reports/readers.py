@@ -30,7 +30,7 @@ def host_in_name(form: FileForm, name: str) -> str | None:
     return found[1] if found else None
 
 
-def _unchanged(text: str) -> Iterator[ReportLine]:
+def _plain_lines(text: str) -> Iterator[ReportLine]:
     yield from (ReportLine(number, line.rstrip()) for number, line in enumerate(text.split("\n"), 1))
 
 
@@ -43,7 +43,7 @@ READERS: Mapping[FileForm, Callable[[str], Iterator[ReportLine]]] = MappingProxy
         FileForm.KUBERNETES: kubernetes.lines,
         FileForm.METRICS: metrics.lines,
         FileForm.NCCL_DIAGNOSTICS: nccl_diagnostics.lines,
-        FileForm.NATIVE_STACKS: _unchanged,  # for the debugger's messages before the stacks
+        FileForm.NATIVE_STACKS: _plain_lines,  # for the debugger's messages before the stacks
     }
 )
 
@@ -61,7 +61,7 @@ def lines_of(
     try:
         every = list(islice(READERS[form](text), _MAX_LINES + 1))
     except NotRead as reason:
-        every, warning = list(islice(_unchanged(text), _MAX_LINES)), f"{form}: {reason}, so read line by line"
+        every, warning = list(islice(_plain_lines(text), _MAX_LINES)), f"{form}: {reason}, so read line by line"
     every = every or [ReportLine(1, f"{form}: nothing to report")]
     if len(every) > _MAX_LINES:
         warning = f"{form}: only its first {_MAX_LINES:,} statements were read"

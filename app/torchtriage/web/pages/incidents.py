@@ -42,7 +42,7 @@ OURS: dict[str, tuple[str, ...]] = {
 _WORDS = {"state": "kind_", "owner": "owner_of_", "retry": "advised_", "feedback": "said_"}
 _BATCH_SIZE = 50
 _NUMBER = lazy_regex(r"#(\d{1,18})")
-_SAID = ("saved", "removed", "deleted", "right", "wrong", "nothing")  # what can have been done before
+_DONE_ACTIONS = ("saved", "removed", "deleted", "right", "wrong", "nothing")  # what can have been done before
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def asked_filters(request: Request) -> dict[str, str]:
 
 def _done(request: Request) -> Done | None:
     what, count = value(request, "said"), value(request, "n")
-    if what not in _SAID:
+    if what not in _DONE_ACTIONS:
         return None
     query = urlencode(asked_filters(request))
     return Done(what, count if count.isdecimal() else "1", value(request, "view"), query)
