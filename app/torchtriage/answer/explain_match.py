@@ -248,13 +248,15 @@ def _result(sign: Sign, texts: list[_Text], group: int | None) -> SignResult:
     if best is None or not best[2].share:
         return SignResult(shown, sign.where, "nothing", 0.0, group=group)
     (matched, whole, _), text, laid = best
-    said = redact_encoded(text.text)
-    if said != text.text:
-        laid = align(sign, said)  # its tokens are parts of the text, and a part can lack the name that reveals a secret
+    redacted = redact_encoded(text.text)
+    if redacted != text.text:
+        laid = align(
+            sign, redacted
+        )  # its tokens are parts of the text, and a part can lack the name that reveals a secret
     excluded = matched and sign.unless is not None and bool(linear_regex(sign.unless).search(text.text))
     state = "unless" if excluded else "matched" if matched else "place" if whole else "part"
     return SignResult(shown, sign.where, state, laid.share, laid.tokens, text.line, text.file,
-                      said[:500], text.kind, sign.unless or "", group)  # fmt: skip
+                      redacted[:500], text.kind, sign.unless or "", group)  # fmt: skip
 
 
 def _as_group_part(result: SignResult) -> SignResult:

@@ -186,13 +186,13 @@ def _what_showed_it(choice: Choice, root: RootCause) -> Iterator[Reason]:
         yield Reason("unknown")
     elif match.near:
         near = match.near
-        said = _part(near.log, finding)
+        log_words = _part(near.log, finding)
         name = "near" if near.log or near.expected else "tidied"
         similarity = round(near.similarity)
         values: dict[str, Scalar] = {
             "entry": match.entry.id,
             "similarity": similarity,
-            "log": said,
+            "log": log_words,
             "expected": near.expected,
         }
         yield Reason(name, values)
@@ -258,7 +258,7 @@ def _report_reasons(choice: Choice, reading: Reading) -> Iterator[Reason]:
         mentioned.add(report.entry)
         yield Reason("report_agrees" if explains(root, report) else "report_differs", _report_values(report, reading))
     same = next((report for report in choice.reported if report.entry == root.entry), None)
-    if same is not None and root not in reading.beside:
+    if same is not None and root not in reading.report_findings:
         yield Reason("report_agrees", _report_values(same, reading))
 
 

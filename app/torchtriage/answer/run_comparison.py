@@ -75,17 +75,17 @@ def run_lines(lines: Iterable[Line], vocabulary: Vocabulary, partly: bool = Fals
     """Returns what the lines of a run show. The lines are read once, in order."""
     result = RunLines(partly=partly)
     own = frozenset(vocabulary.words(OWN_SETTINGS))
-    begun = quoted = False
+    started = quoted = False
     for line in lines:
         text = line.text[:_MAX_COMMAND_LENGTH]
         code, quoted = quoted, _FRAME.search(text) is not None
         if code or not _SAYS.search(text):
             continue
         if progress.PROGRESS.matches(text):
-            begun = True
+            started = True
             continue
         options = _options(line, text)
-        if options or not begun or _QUOTED_KEY.match(text):
+        if options or not started or _QUOTED_KEY.match(text):
             settings = options or _settings(line, text[:_MAX_LINE_LENGTH])
             result.settings |= {name: one for name, one in settings.items() if not _is_own(name, own)}
         if not options and not quoted and not _CONFIG.search(text):

@@ -63,7 +63,7 @@ def completed(read: ReadRuns) -> tuple[Reading, ...]:
     last = order_by_failure(last, read.clock)
     facts = last.environment if read.launcher is None else last.environment.with_launcher(read.launcher)
     last = replace(last, environment=facts, warnings=read.warnings, evidence=read.evidence)
-    last = replace(last, beside=read.beside, forms=read.forms, reports_alone=read.alone)
+    last = replace(last, report_findings=read.report_findings, forms=read.forms, reports_alone=read.alone)
     return (*readings, with_evidence(last))
 
 
@@ -83,9 +83,9 @@ def _title_of(reading: Reading) -> Event | None:
     return title(reading.head, pasted=reading.paste is not None)
 
 
-def _says_no_cause(reading: Reading, beside: Event | None) -> bool:
+def _says_no_cause(reading: Reading, except_for: Event | None) -> bool:
     """Returns whether all events, except those in the title's lines, report only that something ended."""
-    return all(event.source in _NO_CAUSE for event in reading.other_events(beside))
+    return all(event.source in _NO_CAUSE for event in reading.other_events(except_for))
 
 
 def _title(reading: Reading) -> Iterator[Event]:

@@ -71,7 +71,7 @@ def place_of(finding: Finding, choice: Choice, reading: Reading, captured: str |
     """Returns the rank, local rank and host of a finding, each None if unknown, and the rule that found the rank, or
     None if the finding names it itself."""
     case = Case(finding, choice, reading)
-    if finding in reading.beside:
+    if finding in reading.report_findings:
         return _place_of_report(finding, choice, reading, captured)
     if finding.event.source is EventSource.EVIDENCE:
         rank = finding.event.rank

@@ -62,7 +62,7 @@ class ReadRuns:
     launcher: str | None  # that the names of the files show
     warnings: tuple[str, ...]
     evidence: Evidence
-    beside: tuple[Finding, ...] = ()
+    report_findings: tuple[Finding, ...] = ()
     forms: Mapping[int, FileForm] = field(default_factory=dict)
     alone: frozenset[FileForm] = frozenset()
 
@@ -106,11 +106,13 @@ def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | Non
     if files.forms and not logs:  # then only the reports describe the run
         alone = frozenset(files.forms.values())
         files.reader, clock, files.forms = files.reports, files.report_clock, {}
-    beside = files.reports.reading().findings if files.forms else ()
+    report_findings = files.reports.reading().findings if files.forms else ()
     readings = (*files.readings, files.reader.reading())
     launcher = "torchrun" if origins.of_torchrun else None
     evidence = files.collected.evidence(files.reader.environment.world_size, matcher.collective_words)
-    return ReadRuns(readings, files.stats, clock, launcher, tuple(warnings), evidence, beside, files.forms, alone)
+    return ReadRuns(
+        readings, files.stats, clock, launcher, tuple(warnings), evidence, report_findings, files.forms, alone
+    )
 
 
 def words_in(lines: Iterable[Line], start_words: tuple[str, ...]) -> frozenset[str]:
@@ -231,7 +233,7 @@ class _FilesReader:
         """Yields the kept lines of one file, many at once. Lines that are not kept are sampled for progress. `reader`
         is set if the file is a report about `host` and not a log."""
         above = self._above(file, number) if reader is None else Position(_BESIDE + number, 0)
-        beside = reader is self.reports
+        is_report = reader is self.reports
         reader = reader or self.reader
         several = self.run.several or file.member
         name = f"{self.run.name}/{file.name}" if several else self.run.name
@@ -260,7 +262,7 @@ class _FilesReader:
                     windows.errors.clear()
                 if len(batch) >= _BATCH or len(windows.sampled) > sampled:
                     yield batch
-                    reader = reader if beside else self.reader  # A launch in the batch has begun another run.
+                    reader = reader if is_report else self.reader  # A launch in the batch has begun another run.
                     progressed += self._sample(windows.sampled[sampled:], above, reader)
                     batch, sampled = [], len(windows.sampled)
                 batch += more
@@ -268,7 +270,7 @@ class _FilesReader:
             yield batch  # What precedes the damaged part of a file can still be read.
             raise
         yield batch
-        reader = reader if beside else self.reader
+        reader = reader if is_report else self.reader
         self._read_skipped(
             windows,
             reader,

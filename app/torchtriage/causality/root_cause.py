@@ -282,13 +282,13 @@ def _continued_after(warnings: list[Finding], reading: Reading) -> bool:
     itself."""
     if reading.reports_alone:
         return False
-    said = any(finding.has_role(Role.SLOW_OR_HUNG) for finding in warnings)
+    hung = any(finding.has_role(Role.SLOW_OR_HUNG) for finding in warnings)
     last, paste = max(finding.last for finding in warnings), reading.paste or ()
     instants = {_kernel_second(line) for line in paste if line.position == last} - {None}
     rest = [line for line in paste if line.position > last and not _OF_A_WARNING.match(line.text)]
     below = [line for line in rest if _kernel_second(line) not in instants]
     return (
-        len(below) > PRINTED_BELOW_WARNING and not said and not is_written_by_person(paste, reading.environment.regexes)
+        len(below) > PRINTED_BELOW_WARNING and not hung and not is_written_by_person(paste, reading.environment.regexes)
     )
 
 

@@ -25,10 +25,10 @@ class Reading:
 
     `paste` has all its lines if there are few, `head` the first lines, and `file_ends` the last lines of each file;
     with each line comes whether an extractor or an entry has read it. `opening` has the first lines that no extractor
-    read, `above` the lines above each failure. `evidence` is what dumps and stacks show. `beside` is what tools report
-    about hosts, GPUs and the job; `forms` are the forms of their files, by file number. `reports_alone` are these forms
-    if there is no log. `clock_offsets` are those of hosts whose clocks are wrong. `errors` are lines that mention an
-    error and that nothing else read.
+    read, `above` the lines above each failure. `evidence` is what dumps and stacks show. `report_findings` is what
+    tools report about hosts, GPUs and the job; `forms` are the forms of their files, by file number. `reports_alone`
+    are these forms if there is no log. `clock_offsets` are those of hosts whose clocks are wrong. `errors` are lines
+    that mention an error and that nothing else read.
     """
 
     matcher: Matcher
@@ -46,7 +46,7 @@ class Reading:
     opening: tuple[Line, ...] = ()
     above: Above = field(default_factory=dict)
     evidence: Evidence = NO_EVIDENCE
-    beside: tuple[Finding, ...] = ()
+    report_findings: tuple[Finding, ...] = ()
     forms: Mapping[int, FileForm] = field(default_factory=dict)
     reports_alone: frozenset[FileForm] = frozenset()
     clock_offsets: tuple[ClockOffset, ...] = ()
@@ -66,7 +66,7 @@ class Reading:
         """Returns the reading with the entries that its findings match. Only entries that count in a log of its field
         are used."""
         findings = with_matches(self.findings, self.matcher, self.is_training_log, self.environment.foreign > 0)
-        return replace(self, findings=findings, beside=with_matches(self.beside, self.matcher))
+        return replace(self, findings=findings, report_findings=with_matches(self.report_findings, self.matcher))
 
     def failures(self) -> list[Finding]:
         """Returns the findings that report a failure, with their entries, in the order of the log."""

@@ -125,7 +125,7 @@ def is_state(finding: Finding, reading: Reading) -> bool:
 
 def with_reports(choice: Choice, reading: Reading) -> Choice:
     """Returns the choice, with a report as its root cause if that report names the cause of what the log shows."""
-    reports = [each for each in failing_findings(reading.beside) if each.match is not None]
+    reports = [each for each in failing_findings(reading.report_findings) if each.match is not None]
     if not reports:
         return choice
     aside: dict[Finding, Rule[ReportedFailure]] = {}
@@ -141,15 +141,15 @@ def with_reports(choice: Choice, reading: Reading) -> Choice:
     if best is None:
         return replace(choice, rules=tuple(rules), reported=tuple(open_))
     report, rule = best
-    beside = tuple(each for each in open_ if each is not report)
+    others = tuple(each for each in open_ if each is not report)
     roots = {**choice.roots, (choice.root.attempt if choice.root else 0): report}
     return replace(
         choice,
         root=report,
-        live=(*choice.live, *(each for each in (report, *beside) if each.entry == report.entry)),
+        live=(*choice.live, *(each for each in (report, *others) if each.entry == report.entry)),
         roots=roots,
         rules=(*rules, rule),
-        reported=beside,
+        reported=others,
         instead_of=choice.root,
     )
 

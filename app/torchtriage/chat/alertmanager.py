@@ -78,12 +78,12 @@ class Alertmanager:
 
 def _alert(labels: dict[str, str], notice: Notice, began: datetime, ends: datetime) -> dict[str, Any]:
     test = notice.kind is NoticeKind.TEST
-    said = [word(notice.lang, "tested")] if test else paragraphs(notice)
+    texts = [word(notice.lang, "tested")] if test else paragraphs(notice)
     return {
         "labels": labels,
         "annotations": {
             "summary": headline(notice) if test else plain(notice.title, _SUMMARY),
-            "description": "\n".join(said)[:_DESCRIPTION],
+            "description": "\n".join(texts)[:_DESCRIPTION],
             "incident": notice.url,
         },
         "startsAt": iso(began),

@@ -24,14 +24,14 @@ class Undelivered(TriageError):
         self.wait = wait
 
 
-def refuse_code(who: str, code: object, said: object, passing: Collection[int], wait: float) -> None:
+def refuse_code(who: str, code: object, reason: object, passing: Collection[int], wait: float) -> None:
     """Raises Undelivered if an error code in the body is not 0. Some chats answer with HTTP status 200 even for errors.
 
     If the code is in `passing` or missing, a retry after `wait` seconds may succeed.
     """
     if code != 0:
         later = code is None or code in passing
-        raise Undelivered(f"{who} refused it: {code} {str(said or 'no JSON')[:200]}", later, wait if later else None)
+        raise Undelivered(f"{who} refused it: {code} {str(reason or 'no JSON')[:200]}", later, wait if later else None)
 
 
 def retry_after(text: str) -> float | None:

@@ -58,12 +58,18 @@ class IssueTracker(ABC):
 
     def text_of(self, notice: Notice, mark: str = "") -> str:
         """Returns the text of an issue or comment."""
-        said = wording(notice)
-        parts = [self.prose(line) for line in (said.headline, said.what, said.place) if line]
-        parts += [self.code(said.evidence)] if said.evidence else []
-        for step in said.steps:
+        parts_of_notice = wording(notice)
+        parts = [
+            self.prose(line) for line in (parts_of_notice.headline, parts_of_notice.what, parts_of_notice.place) if line
+        ]
+        parts += [self.code(parts_of_notice.evidence)] if parts_of_notice.evidence else []
+        for step in parts_of_notice.steps:
             parts += [self.prose(step.do), *([self.code(step.command)] if step.command else [])]
-        parts += [self.prose(line) for line in (said.retry, said.unknown, " · ".join(said.facts)) if line]
+        parts += [
+            self.prose(line)
+            for line in (parts_of_notice.retry, parts_of_notice.unknown, " · ".join(parts_of_notice.facts))
+            if line
+        ]
         parts += [" · ".join(self.link(label, url) for label, url in links(notice)), *([mark] if mark else [])]
         return "\n\n".join(parts)
 

@@ -59,8 +59,8 @@ class Mail:
             passing = all(code // 100 == 4 for code, _ in error.recipients.values())
             raise Undelivered(f"{self._server.host} refused all recipients", passing) from error
         except smtplib.SMTPResponseException as error:
-            said = error.smtp_error.decode("utf-8", "replace") if isinstance(error.smtp_error, bytes) else ""
-            problem = f"{self._server.host} refused it: {error.smtp_code} {said[:200]}"
+            answer = error.smtp_error.decode("utf-8", "replace") if isinstance(error.smtp_error, bytes) else ""
+            problem = f"{self._server.host} refused it: {error.smtp_code} {answer[:200]}"
             raise Undelivered(problem, error.smtp_code // 100 == 4) from error
         except smtplib.SMTPNotSupportedError as error:
             raise Undelivered(f"{self._server.host}: {error}") from error

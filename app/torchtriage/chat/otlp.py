@@ -45,9 +45,9 @@ class OtlpEndpoint:
         """Sends `logs` or `metrics`. `rejected` is the name of the count in a partial success. Returns that count and
         the reason; rejected records must not be sent again. Raises Undelivered."""
         answer = self._outgoing.post_json(f"{self._url}/v1/{signal}", request, self._headers)
-        said = answer.json()
-        refuse(answer, "the OTLP endpoint", str(said.get("message") or ""), _PASSING)
-        partial = said.get("partialSuccess")
+        content = answer.json()
+        refuse(answer, "the OTLP endpoint", str(content.get("message") or ""), _PASSING)
+        partial = content.get("partialSuccess")
         partial = partial if isinstance(partial, dict) else {}
         try:
             count = int(partial.get(rejected) or 0)
@@ -99,14 +99,14 @@ def _record(notice: Notice, key: str) -> dict[str, Any]:
     number, text = _severity(notice)
     at = str(_nanoseconds(notice))
     test = notice.kind is NoticeKind.TEST
-    said = word(notice.lang, "tested") if test else (notice.screen.what if notice.screen else "") or notice.title
+    body = word(notice.lang, "tested") if test else (notice.screen.what if notice.screen else "") or notice.title
     return {
         "timeUnixNano": at,
         "observedTimeUnixNano": at,
         "severityNumber": number,
         "severityText": text,
         "eventName": "torchtriage.test" if test else INCIDENT,
-        "body": {"stringValue": plain(said, _BODY)},
+        "body": {"stringValue": plain(body, _BODY)},
         "attributes": attributes(_attributes(notice, key)),
     }
 

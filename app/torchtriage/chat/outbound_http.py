@@ -153,10 +153,10 @@ def refuse(answer: Answer, who: str, why: str = "", passing: Collection[int] = _
     if answer.status // 100 == 2:
         return
     reason = why[:200] or _body_start(answer)
-    said = "".join(char for char in reason if char.isprintable())
+    printable = "".join(char for char in reason if char.isprintable())
     later = answer.status in passing
     wait = retry_after(answer.headers.get("retry-after", "")) if later else None
-    raise Undelivered(f"{who} answered {answer.status}: {said or 'nothing'}", later, wait)
+    raise Undelivered(f"{who} answered {answer.status}: {printable or 'nothing'}", later, wait)
 
 
 def _body_start(answer: Answer) -> str:

@@ -8,11 +8,11 @@ from torchtriage.domain.notice import Notice
 
 def paragraphs(notice: Notice, most_steps: int | None = None) -> list[str]:
     """Returns the lines below the headline, without the links."""
-    said: Wording = wording(notice)
-    lines = [said.what, said.place, said.evidence]
-    for step in said.steps[:most_steps]:
+    words: Wording = wording(notice)
+    lines = [words.what, words.place, words.evidence]
+    for step in words.steps[:most_steps]:
         lines += [step.do, f"$ {step.command}" if step.command else ""]
-    lines += [said.retry, said.unknown, " · ".join(said.facts)]
+    lines += [words.retry, words.unknown, " · ".join(words.facts)]
     return [line for line in lines if line]
 
 
@@ -26,6 +26,6 @@ def links(notice: Notice) -> list[tuple[str, str]]:
 
 def text(notice: Notice) -> str:
     """Returns the whole notice as text. It starts with [torchtriage], because robots can require a keyword."""
-    said = wording(notice)
+    words = wording(notice)
     addresses = [f"{label}: {url}" for label, url in links(notice)]
-    return "\n".join([f"[torchtriage] {said.headline}", *paragraphs(notice), *addresses])
+    return "\n".join([f"[torchtriage] {words.headline}", *paragraphs(notice), *addresses])

@@ -36,19 +36,19 @@ _MAX_URL_LENGTH = 3000
 def message(notice: Notice, buttons: bool = True) -> dict[str, Any]:
     """Returns `text`, which notifications show, and `blocks`. `buttons` is true if Slack can reach this service, so
     that buttons work."""
-    said = wording(notice)
-    blocks: list[Block] = [HeaderBlock(text=_plain(said.headline))]
-    above = [part for part in (said.what, said.place) if part]
+    words = wording(notice)
+    blocks: list[Block] = [HeaderBlock(text=_plain(words.headline))]
+    above = [part for part in (words.what, words.place) if part]
     parts: list[RichTextElement] = [_section(_Text(text="\n".join(above)))] if above else []
-    if said.evidence:
-        parts.append(RichTextPreformattedElement(elements=[_Text(text=said.evidence)]))
-    parts += _todo(said, notice.lang)
+    if words.evidence:
+        parts.append(RichTextPreformattedElement(elements=[_Text(text=words.evidence)]))
+    parts += _todo(words, notice.lang)
     if parts:
         blocks.append(RichTextBlock(elements=parts))
-    if said.facts:
-        blocks.append(ContextBlock(elements=[_plain(fact) for fact in said.facts]))
+    if words.facts:
+        blocks.append(ContextBlock(elements=[_plain(fact) for fact in words.facts]))
     blocks.append(ActionsBlock(elements=_buttons(notice, buttons)))
-    return {"text": escaped(" · ".join(filter(None, (said.headline, said.place)))), "blocks": block_dicts(blocks)}
+    return {"text": escaped(" · ".join(filter(None, (words.headline, words.place)))), "blocks": block_dicts(blocks)}
 
 
 def note(text: str) -> dict[str, Any]:
@@ -67,13 +67,13 @@ def block_dicts(blocks: list[Block]) -> list[dict[str, Any]]:
     return [block.to_dict() for block in blocks]
 
 
-def _todo(said: Wording, lang: Language) -> list[RichTextSectionElement]:
-    parts = [_Text(text=word(lang, "todo") + "\n", style=_Style(bold=True))] if said.steps else []
-    for step in said.steps:
+def _todo(words: Wording, lang: Language) -> list[RichTextSectionElement]:
+    parts = [_Text(text=word(lang, "todo") + "\n", style=_Style(bold=True))] if words.steps else []
+    for step in words.steps:
         parts.append(_Text(text=step.do + "\n"))
         if step.command:
             parts += [_Text(text=step.command, style=_Style(code=True)), _Text(text="\n")]
-    below = [part for part in (said.retry, said.unknown) if part]
+    below = [part for part in (words.retry, words.unknown) if part]
     if below:
         parts.append(_Text(text="\n".join(below), style=_Style(italic=True)))
     return [_section(*parts)] if parts else []

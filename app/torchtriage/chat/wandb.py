@@ -78,10 +78,10 @@ class WandB:
     def _ask(self, query: str, variables: dict[str, Any]) -> dict[str, Any]:
         answer = self._outgoing.call("POST", self._url, {"query": query, "variables": variables}, self._headers)
         body = answer.json()
-        said = "; ".join(str(error.get("message")) for error in body.get("errors") or () if isinstance(error, dict))
-        refuse(answer, "W&B", said)
-        if said or not isinstance(body.get("data"), dict):
-            raise Undelivered(f"W&B refused it: {said[:200] or 'no JSON'}")
+        errors = "; ".join(str(error.get("message")) for error in body.get("errors") or () if isinstance(error, dict))
+        refuse(answer, "W&B", errors)
+        if errors or not isinstance(body.get("data"), dict):
+            raise Undelivered(f"W&B refused it: {errors[:200] or 'no JSON'}")
         found: dict[str, Any] = body["data"]
         return found
 

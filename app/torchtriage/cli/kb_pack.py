@@ -51,8 +51,8 @@ def _build(options: argparse.Namespace) -> int:
     source = Path(options.folder)
     if not source.is_dir():
         raise BadInput(f"{source}: no such folder")
-    beside = [folder for folder in folders_of_files() if folder.resolve() != source.resolve()]
-    pack, packed = packs.build(source, options.name, options.version, beside)
+    other_folders = [folder for folder in folders_of_files() if folder.resolve() != source.resolve()]
+    pack, packed = packs.build(source, options.name, options.version, other_folders)
     output = Path(options.output or f"{pack.name}-{pack.version}.tar.gz")
     try:
         output.write_bytes(packed)

@@ -730,20 +730,20 @@ def summary_lines(incident: dict[str, Any]) -> list[str]:
             "triaged": "is done; this token may not read the reports of others",
         }.get(str(incident.get("state")), "is in progress")
         return [f"The log is kept, the triage {waiting}", "  {}".format(incident.get("url"))]
-    said = verdict.get("answer") or {}
-    lines = [said.get("says") or _headline(outcome, cause)]
+    answer = verdict.get("answer") or {}
+    lines = [answer.get("says") or _headline(outcome, cause)]
     if verdict.get("provisional"):
         lines.append(
             "  state: provisional, because the job is still running; the report at its end will replace this one"
         )
     lines += _nodes(incident.get("job") or {})
-    where = _where(cause, said.get("values") or {})
+    where = _where(cause, answer.get("values") or {})
     if where:
         lines.append("  where: " + where)
     evidence = (cause.get("evidence") or [{}])[0]
     if evidence.get("text"):
         lines.append("  why:   line {}: {}".format(evidence.get("line"), evidence["text"].strip()))
-    steps = said.get("steps") or [
+    steps = answer.get("steps") or [
         {"do": fix.get("title"), "run": (fix.get("commands") or [None])[0]} for fix in (cause.get("fixes") or [])[:2]
     ]
     for number, step in enumerate(steps[:_MAX_STEPS], 1):
@@ -757,8 +757,8 @@ def summary_lines(incident: dict[str, Any]) -> list[str]:
         lines.append("  retry: {} ({}). {}".format(action.get("retry"), advice, action.get("reason") or ""))
         known = "{} ({})".format(cause.get("confidence"), cause.get("entry"))
         lines.append("  sure:  " + (known if cause.get("entry") else "no entry names the cause"))
-    if said.get("unknown"):
-        lines.append("  not known: {}".format(said["unknown"]))
+    if answer.get("unknown"):
+        lines.append("  not known: {}".format(answer["unknown"]))
     changes = (incident.get("since_good") or {}).get("changes") or []
     for number, change in enumerate(changes[:_MAX_CHANGES]):
         lines.append("  {} {}".format("changed since it worked:" if not number else " " * 24, change["says"]["en"]))
@@ -883,8 +883,8 @@ class Capture:
             if facts.get("gpus"):
                 facts["gpus"] = str(int(facts["gpus"]) * int(nodes))
         else:
-            said = _facts_of_command(command)
-            facts = {**said, **facts, **({"nodes": said["nodes"]} if "nodes" in said else {})}
+            from_command = _facts_of_command(command)
+            facts = {**from_command, **facts, **({"nodes": from_command["nodes"]} if "nodes" in from_command else {})}
         facts["started_at"] = str(int(time.time()))
         self.state: dict[str, Any] = {
             "query": query_of(settings, facts, labels),
@@ -899,13 +899,13 @@ class Capture:
         """Returns the environment of the command, which makes torchrun keep each rank's output. Variables of the user
         are not changed."""
         added = {"TORCHTRIAGE_ACTIVE": "1", "TORCHELASTIC_ERROR_FILE": os.path.join(self.folder, "error.json")}
-        said = any(re.match(r"(--(tee|redirects|log[-_]dir)\b|-[tr]\b)", word) for word in command)
-        said = said or any(os.environ.get(name) for name in ("PET_TEE", "PET_REDIRECTS", "PET_LOG_DIR"))
+        is_set = any(re.match(r"(--(tee|redirects|log[-_]dir)\b|-[tr]\b)", word) for word in command)
+        is_set = is_set or any(os.environ.get(name) for name in ("PET_TEE", "PET_REDIRECTS", "PET_LOG_DIR"))
         if self.many_hosts:
             del added["TORCHELASTIC_ERROR_FILE"]  # the folder exists only on this host
-        elif not said:
+        elif not is_set:
             added["PET_LOG_DIR"] = self.ranks
-        if settings.tee and not said and not to_terminal:  # with tee, progress bars on a terminal would stop working
+        if settings.tee and not is_set and not to_terminal:  # with tee, progress bars on a terminal would stop working
             added["PET_TEE"] = "3"
         return {**added, **os.environ}
 
@@ -978,8 +978,8 @@ def captured(
     if evidence is None and (known.get("killed") or nothing):
         line = f"torchtriage-client: {ended}\n".encode()
         name = list(known["streams"])[-1]
-        said = [piece for member in members if member.name == name for piece in member.pieces]
-        members = [Member(name, [*said, line]), *(member for member in members if member.name != name)]
+        pieces = [piece for member in members if member.name == name for piece in member.pieces]
+        members = [Member(name, [*pieces, line]), *(member for member in members if member.name != name)]
     members += evidence if evidence is not None else files_in(os.path.join(folder, "evidence"))
     members += beside
     prefix = known["host"] + "/" if known["host"] else ""

@@ -154,8 +154,8 @@ def hang_of_trace(found: Iterable[Finding], words: CollectiveVocabulary) -> Hang
 def _other_call(finding: Finding, words: CollectiveVocabulary) -> Hang | None:
     """Returns the few ranks of a group that called another operation, or used other sizes. The state of a call is not
     compared."""
-    for said in finding.culprits.values():
-        called = _CALLED.search(said)
+    for text in finding.culprits.values():
+        called = _CALLED.search(text)
         few = len(finding.culprits) * 2 < len(finding.expected)
         if called is None or not few or "state" in called[1]:
             continue

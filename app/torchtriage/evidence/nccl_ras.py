@@ -163,14 +163,14 @@ def _hang_of_differing(block: Block, report: Report, still: bool) -> Hang:
 
 
 def _hang(
-    kind: str, named: tuple[Process, ...], block: Block, report: Report, said: str = "", count: int | None = None
+    kind: str, named: tuple[Process, ...], block: Block, report: Report, difference: str = "", count: int | None = None
 ) -> Hang:
     size = block.size or report.gpus
     of_all = report.is_of_all(block)
     ranks = tuple(sorted(one.rank for one in named if one.rank is not None))
     suspects = ranks if of_all and kind != "ahead" else ()
     who = _named(named, ranks, of_all) if named else f"{count} ranks"
-    report_text = f"NCCL RAS: {kind}: {who}{said}; {count or len(named)} of {size} ranks"
+    report_text = f"NCCL RAS: {kind}: {who}{difference}; {count or len(named)} of {size} ranks"
     nodes = {one.node for one in named}
     host = nodes.pop() if len(nodes) == 1 else None
     lines = dict.fromkeys((*(one.line for one in named[:1]), block.line))
@@ -302,10 +302,10 @@ def _sides(ranks: Iterable[dict[str, Any]], line: Line, value: Callable[[Mapping
     out."""
     found: dict[str, list[Process]] = {}
     for rank in ranks:
-        if (said := value(rank)) is not None:
-            found.setdefault(said, []).append(_process(rank, line))
+        if (number := value(rank)) is not None:
+            found.setdefault(number, []).append(_process(rank, line))
     ordered = sorted(found.items(), key=lambda side: -len(side[1]))
-    return [Side(said, len(processes), tuple(processes)) for said, processes in ordered]
+    return [Side(number, len(processes), tuple(processes)) for number, processes in ordered]
 
 
 def _launched(operation: str, rank: Mapping[str, Any]) -> str | None:

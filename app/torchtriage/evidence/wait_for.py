@@ -361,8 +361,8 @@ class _Waits:
         for place in sorted(self.inside, key=self._by_size):
             calls = self.groups[place[0]].calls(place[1])
             late = [rank for rank, call in calls.items() if call.state == "scheduled"]
-            begun = sum(call.state == "started" for call in calls.values())
-            if not self.missing[place] and not self._blocked_earlier(place) and 0 < len(late) < begun:
+            started = sum(call.state == "started" for call in calls.values())
+            if not self.missing[place] and not self._blocked_earlier(place) and 0 < len(late) < started:
                 return {rank: Blame("not-begun", place) for rank in late}
         return {}
 

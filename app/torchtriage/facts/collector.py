@@ -313,7 +313,7 @@ class Environment:
     def _remember(self, facts: TextFacts) -> None:
         """Adds the facts of a line. Ranks print the same lines, so facts that a repetition does not change are added
         only once."""
-        anew = (
+        changes = (
             facts.phase
             or facts.exit_code
             or facts.well
@@ -322,7 +322,7 @@ class Environment:
             or facts.refused
             or facts.serves
         )
-        if anew or facts.logging_error or facts.foreign:
+        if changes or facts.logging_error or facts.foreign:
             return
         if len(self._lasting) >= _MAX_LASTING:
             self._lasting.clear()
@@ -376,10 +376,10 @@ class Environment:
             _phases=self._phases.moved(to),
         )
 
-    def begins_at(self, lines: Sequence[Line], said: Set[str]) -> list[int]:
+    def begins_at(self, lines: Sequence[Line], present: Set[str]) -> list[int]:
         """Returns the indexes of the lines that start a launch. `said` has the words of such lines that these lines
         contain."""
-        words = [word for word in self.regexes.launchers.start_words if word in said]
+        words = [word for word in self.regexes.launchers.start_words if word in present]
         places = {at for word in words for at, line in enumerate(lines) if word in line.text}
         return [at for at in sorted(places) if self.regexes.launchers.begins(lines[at].text)]
 

@@ -242,20 +242,20 @@ class _Proof:
     def _examples(self, entry: Entry, engine: Engine) -> Iterator[Problem]:
         # an example of a case is often an example of the entry too
         read = lru_cache(maxsize=None)(partial(_read, engine))
-        said: list[str] = []
+        texts: list[str] = []
         for number, example in enumerate(entry.match_examples):
             root = read(example).root_cause
             if root is None or root.entry != entry.id:
                 winner = root.entry if root else "nothing"
                 place: Place = ("examples", "match", number)
                 yield Problem(entry, place, f"the verdict on its example is {winner}: {shortened(example)}")
-            said += [root.words] if root else []
+            texts += [root.words] if root else []
         for number, case in enumerate(entry.cases):
             yield from self._of_case(entry, number, read)
             verdicts = [read(example) for example in (case.example, *case.other_examples) if example]
-            said += [verdict.root_cause.words for verdict in verdicts if verdict.root_cause]
+            texts += [verdict.root_cause.words for verdict in verdicts if verdict.root_cause]
         for place, pattern in _shown_by(entry):
-            if not any(shows(words, pattern) for words in said):
+            if not any(shows(words, pattern) for words in texts):
                 yield Problem(entry, place, f"no example of this entry shows {pattern!r}")
 
     def _of_case(self, entry: Entry, number: int, read: Callable[[str], Verdict]) -> Iterator[Problem]:

@@ -37,18 +37,20 @@ def load_folders(order: Order, added: Sequence[Path], load: Load = cache.load) -
                 folders, without, load(folders, cache.cache_folder(), without), tuple(problems.values())
             )
         except KnowledgeError as error:
-            wrong = {path: said for said in reversed(error.problems) if (path := _named(said, added, without))}
+            wrong = {path: problem for problem in reversed(error.problems) if (path := _named(problem, added, without))}
             if not wrong:
                 raise
-        problems |= {path: f"{_whose(path)}: skipped, because it does not load: {said}" for path, said in wrong.items()}
+        problems |= {
+            path: f"{_whose(path)}: skipped, because it does not load: {problem}" for path, problem in wrong.items()
+        }
         without |= wrong.keys()
 
 
-def _named(said: str, added: Sequence[Path], without: frozenset[Path]) -> Path | None:
+def _named(problem: str, added: Sequence[Path], without: frozenset[Path]) -> Path | None:
     """Returns the added file that a problem is about, or None."""
     for folder in added:
         for path in sorted(folder.glob("*/*.yaml")):
-            if path not in without and said.startswith((f"{path.parent.name}/{path.name}:", f"{path}:")):
+            if path not in without and problem.startswith((f"{path.parent.name}/{path.name}:", f"{path}:")):
                 return path
     return None
 

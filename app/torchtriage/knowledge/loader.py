@@ -31,12 +31,12 @@ F = TypeVar("F", bound=BaseModel)
 
 def load(
     folders: Iterable[Path] = (BUILT_IN,),
-    beside: Mapping[str, Entry] | None = None,
+    known_entries: Mapping[str, Entry] | None = None,
     without: Collection[Path] = (),
 ) -> KnowledgeBase:
     """Reads every `<area>/<name>.yaml` of the folders. An entry in a later folder replaces the one with the same id.
     Vocabulary lists and message forms are added to the built-in ones. A file with `adds_to` adds cases to an entry.
-    `beside` has entries that were already loaded from other folders; files in `without` are skipped.
+    `known_entries` has entries that were already loaded from other folders; files in `without` are skipped.
 
     Raises KnowledgeError with all problems of all files.
     """
@@ -56,7 +56,7 @@ def load(
     for path in sorted((BUILT_IN / INVENTORY).glob("*")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())  # fingerprints depend on these files too
     vocabulary = _vocabulary([each for each in read if each[0].parent.name == VOCABULARY], problems)
-    entries: dict[str, Entry] = dict(beside or {})
+    entries: dict[str, Entry] = dict(known_entries or {})
     forms: list[Entry] = []
     additions: list[Entry] = []
     for path, source in read:

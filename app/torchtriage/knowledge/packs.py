@@ -51,13 +51,13 @@ def installed(home: Path) -> list[Pack]:
     return [_pack(_files_of_folder(folder), str(folder)) for folder in packs_in(home)]
 
 
-def build(source: Path, name: str, version: str, beside: Sequence[Path]) -> tuple[Pack, bytes]:
+def build(source: Path, name: str, version: str, other_folders: Sequence[Path]) -> tuple[Pack, bytes]:
     """Builds a pack from the entries in the folder `source` and returns it with its archive. The same files give the
     same bytes. The pack is checked together with the folders `beside`. Raises BadInput and KnowledgeError."""
     files = {path: text for path, text in _files_of_folder(source).items() if path != MANIFEST}
     pack = _described(files, name, version)
     files[MANIFEST] = _manifest(pack)
-    _check(pack, source, beside)
+    _check(pack, source, other_folders)
     packed = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=packed, mode="wb", mtime=0, filename="") as stream,
@@ -89,10 +89,10 @@ def read_archive(packed: bytes, name: str) -> dict[str, bytes]:
     return files
 
 
-def install(files: Mapping[str, bytes], source: str, home: Path, beside: Sequence[Path]) -> Pack:
+def install(files: Mapping[str, bytes], source: str, home: Path, other_folders: Sequence[Path]) -> Pack:
     """Installs a pack, replaces an installed pack of the same name, and returns the pack. The files are written to a
-    temporary folder, checked like `kb check` together with the folders `beside` and the other packs, and then renamed.
-    A rejected pack changes nothing. Raises BadInput and KnowledgeError."""
+    temporary folder, checked like `kb check` together with the folders `other_folders` and the other packs, and then
+    renamed. A rejected pack changes nothing. Raises BadInput and KnowledgeError."""
     pack = _pack(files, source)
     with _locked(home):
         aside = home / f".{uuid4().hex}"
@@ -101,7 +101,7 @@ def install(files: Mapping[str, bytes], source: str, home: Path, beside: Sequenc
                 (aside / path).parent.mkdir(parents=True, exist_ok=True)
                 (aside / path).write_bytes(content)
             earlier = [folder for folder in packs_in(home) if folder.name.startswith(f"{pack.name}@")]
-            _check(pack, aside, beside, [folder for folder in packs_in(home) if folder not in earlier])
+            _check(pack, aside, other_folders, [folder for folder in packs_in(home) if folder not in earlier])
             place = home / f"{pack.name}@{pack.version}-{pack.digest.removeprefix('sha256:')[:12]}"
             if place not in earlier:
                 os.rename(aside, place)
@@ -136,11 +136,11 @@ def _drop(folder: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def _check(pack: Pack, folder: Path, beside: Sequence[Path], packs: Sequence[Path] = ()) -> None:
+def _check(pack: Pack, folder: Path, other_folders: Sequence[Path], packs: Sequence[Path] = ()) -> None:
     """Raises KnowledgeError if an id is already taken, or if `kb check` would report problems. Files of the other
     `packs` that do not load are ignored."""
     cache = cache_folder()
-    sound = load_folders(lambda added: [*beside, *added], packs)
+    sound = load_folders(lambda added: [*other_folders, *added], packs)
     taken = sound.knowledge
     clashes = [name for name in (*pack.entries, *pack.cases) if is_in_use(name, taken.entries)]
     if clashes:

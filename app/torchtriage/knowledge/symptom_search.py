@@ -77,8 +77,8 @@ class SearchIndex:
         shared: dict[int, float] = defaultdict(float)
         for term in terms.keys() & self._said.keys():
             weight = self._weights[term]
-            for name, said in self._said[term].items():
-                covered[name] += weight * said / (said + _SATURATION)
+            for name, frequency in self._said[term].items():
+                covered[name] += weight * frequency / (frequency + _SATURATION)
             for number in self._asked.get(term, ()):
                 shared[number] += weight
         alike: dict[str, float] = defaultdict(float)  # entry → similarity of its most similar question
@@ -148,20 +148,20 @@ def _cut(found: list[str], phrases: Phrases) -> dict[str, int]:
     """Returns the terms of a text, each with the index of the word at which it begins. Terms are stems, synonyms and
     pairs of adjacent Chinese characters. Words without meaning for a search are left out, and no pair crosses them."""
     stems = [stem(unit) for unit in found]
-    said = meanings(stems, phrases)
-    left_out = {at for first, behind, name in said if name == NOTHING for at in range(first, behind)}
+    matched = meanings(stems, phrases)
+    left_out = {at for first, behind, name in matched if name == NOTHING for at in range(first, behind)}
     kept = ["" if at in left_out else unit for at, unit in enumerate(stems)]
     terms = {unit: at for at, unit in enumerate(kept) if unit and not is_chinese(unit)}
     for at, (a, b) in enumerate(pairwise(kept)):
         if a and b and is_chinese(a) and is_chinese(b):
             terms[a + b] = at
-    terms.update({name: first for first, _, name in said if name != NOTHING})
+    terms.update({name: first for first, _, name in matched if name != NOTHING})
     return terms
 
 
 def _loud(by: dict[str, float]) -> int:
     """Returns how many entries use a term with at least the weight `_LOUD`; 1 if none do."""
-    return sum(said >= _LOUD for said in by.values()) or 1
+    return sum(weight >= _LOUD for weight in by.values()) or 1
 
 
 def _weight(term: str, entries: int, count: int) -> float:

@@ -74,9 +74,9 @@ class BackTestJobs:
             if other is not None:
                 raise BackTestRuns(f"the back-test of draft {other} is running; wait until it ends", draft=other)
             total = retriage_reads.count_triaged(session)
-            begun = BackTest(BackTestStage.RUNNING, by, stored.revision, total, content=content_of(stored.draft))
-            back_tests.begin(session, draft_id, _to_stored(run, begun))
-        self._doing = _RunningBackTest(self._service, entry, run, begun)
+            test = BackTest(BackTestStage.RUNNING, by, stored.revision, total, content=content_of(stored.draft))
+            back_tests.begin(session, draft_id, _to_stored(run, test))
+        self._doing = _RunningBackTest(self._service, entry, run, test)
         self._doing.thread.start()
 
     def cancel(self, draft_id: str) -> None:
@@ -99,8 +99,8 @@ class BackTestJobs:
 class _RunningBackTest:
     """One back-test in its own thread. A second thread stores the progress."""
 
-    def __init__(self, service: Service, entry: Entry, run: str, begun: BackTest) -> None:
-        self._service, self._entry, self._run, self._now = service, entry, run, begun
+    def __init__(self, service: Service, entry: Entry, run: str, test: BackTest) -> None:
+        self._service, self._entry, self._run, self._now = service, entry, run, test
         self._specific = specific_cases(service, entry)
         self._began = time.monotonic()
         self._ended = threading.Event()

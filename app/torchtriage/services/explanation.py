@@ -93,10 +93,10 @@ def explanation_of(service: Service, incident_id: str) -> ExplanationState:
     """Returns the state of the question about an incident, and the answer if there is one."""
     with service.database.reading() as session:
         last = outbox.latest(session, EXPLAIN, incident_id)
-        said = explanations.of(session, incident_id)
+        explanation = explanations.of(session, incident_id)
     asked = last is not None and last.state is SendState.READY
     failed = last is not None and last.state in (SendState.READY, SendState.FAILED)
-    return ExplanationState(asked, last.problem if last is not None and failed else None, said)
+    return ExplanationState(asked, last.problem if last is not None and failed else None, explanation)
 
 
 def _answer_text(answer: dict[str, Any]) -> str:

@@ -22,19 +22,19 @@ _ATTEMPTS = 200
 def composition(service: Service, group: str) -> Composition:
     """Returns the shares among the group's latest runs; for versions, among its latest _LOGS."""
     with service.database.reading() as session:
-        inside, beside = group_composition.runs(session, group, _RUNS)
-        looked_at = [run.number for runs in (inside, beside) for run in runs[:_LOGS]]
+        inside, outside = group_composition.runs(session, group, _RUNS)
+        looked_at = [run.number for runs in (inside, outside) for run in runs[:_LOGS]]
         versions = group_composition.versions(session, looked_at)
-    inside, beside = ([Run(run.number, run.known | versions.get(run.number, {})) for run in runs]
-                      for runs in (inside, beside))  # fmt: skip
+    inside, outside = ([Run(run.number, run.known | versions.get(run.number, {})) for run in runs]
+                      for runs in (inside, outside))  # fmt: skip
     parts, more, values = {}, {}, {}
     for name in PROPERTIES:
         counts = _counts(inside, name)
         values[name] = tuple(sorted(counts))
-        shares = _shares(counts, _counts(beside, name))
+        shares = _shares(counts, _counts(outside, name))
         if shares:
             parts[name], more[name] = tuple(shares[:_SHOWN]), max(0, len(shares) - _SHOWN)
-    return Composition(len(inside), len(inside) + len(beside), parts, more, values)
+    return Composition(len(inside), len(inside) + len(outside), parts, more, values)
 
 
 def later_attempts(service: Service, group: str) -> list[LaterAttempt]:
@@ -53,14 +53,14 @@ def _counts(runs: Iterable[Run], name: str) -> Counter[str]:
     return Counter(run.known[name] for run in runs if name in run.known)
 
 
-def _shares(inside: Counter[str], beside: Counter[str]) -> list[Share]:
+def _shares(inside: Counter[str], outside: Counter[str]) -> list[Share]:
     """Returns the shares of the group's values. Empty if all runs have the same value, because that shows nothing."""
-    if len(inside | beside) < 2:
+    if len(inside | outside) < 2:
         return []
-    known, all_known = inside.total(), inside.total() + beside.total()
+    known, all_known = inside.total(), inside.total() + outside.total()
     shares = []
     for value, seen in inside.items():
-        everywhere = seen + beside[value]
+        everywhere = seen + outside[value]
         # Rarer than elsewhere, or too few runs to judge.
         rarer = seen < MIN_SEEN or seen * all_known <= everywhere * known
         chance = 1.0 if rarer else chance_probability(seen, known, everywhere, all_known) * len(inside)

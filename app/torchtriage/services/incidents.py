@@ -68,23 +68,23 @@ def read_log(
     return found, service.blobs.lines(found.sha256, first, count)
 
 
-def give_feedback(service: Service, incident_id: str, said: Feedback) -> Incident:
+def give_feedback(service: Service, incident_id: str, given: Feedback) -> Incident:
     """Records somebody's feedback about an incident's verdict, and returns the incident. Raises NotFound."""
-    if said.entry is not None and said.entry not in service.knowledge.entries:
-        raise NotFound("no such entry", entry=said.entry[:100])
-    said = replace(said, note=cleaned(said.note))
-    detail = {"verdict": said.verdict, "entry": said.entry, "note": said.note}
+    if given.entry is not None and given.entry not in service.knowledge.entries:
+        raise NotFound("no such entry", entry=given.entry[:100])
+    given = replace(given, note=cleaned(given.note))
+    detail = {"verdict": given.verdict, "entry": given.entry, "note": given.note}
     with service.database.transaction() as session:
-        feedback.add(session, incident_id, said)
-        audit_log.add(session, Change(said.at, said.by, "feedback", f"incident {incident_id}", {"after": detail}))
+        feedback.add(session, incident_id, given)
+        audit_log.add(session, Change(given.at, given.by, "feedback", f"incident {incident_id}", {"after": detail}))
         return incidents.read(session, incident_id)
 
 
 def undo_feedback_of(service: Service, incident_id: str, by: str, at: datetime) -> None:
     """Removes the feedback that `by` gave about an incident at that time. Raises NotFound."""
     with service.database.transaction() as session:
-        said = feedback.remove(session, incident_id, by, at)
-        detail = {"verdict": said.verdict, "entry": said.entry, "note": said.note}
+        removed = feedback.remove(session, incident_id, by, at)
+        detail = {"verdict": removed.verdict, "entry": removed.entry, "note": removed.note}
         change = Change(datetime.now(UTC), by, "undo feedback", f"incident {incident_id}", {"before": detail})
         audit_log.add(session, change)
 

@@ -50,6 +50,6 @@ def _made(expression: str | bytes) -> re2._Regexp:
     try:
         return re2.compile(expression, options)
     except re2.error as error:
-        said = error.args[0] if error.args else ""
-        reason = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        text = error.args[0] if error.args else ""
+        reason = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
         raise BadInput(f"the regular expression cannot be used: {reason.replace(_FLAGS, '')[:200]}") from error

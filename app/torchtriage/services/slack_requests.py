@@ -117,12 +117,12 @@ def _button(service: Service, key: str, sent: Interaction) -> Answer:
         if not slack_state.is_first(session, key, datetime.now(UTC)):
             return None
     try:
-        said = _run_action(service, pressed.action_id, pressed.value, f"slack:{sent.user.called}")
+        reply = _run_action(service, pressed.action_id, pressed.value, f"slack:{sent.user.called}")
     except NotFound:
-        said = word(language(service), "gone")
-    if said:
+        reply = word(language(service), "gone")
+    if reply:
         with service.database.transaction() as session:
-            put_reply(session, key, where, said)
+            put_reply(session, key, where, reply)
     return None
 
 
@@ -140,10 +140,10 @@ def _run_action(service: Service, action: str, about: str, by: str) -> str | Non
     return None  # the button is a link to a page
 
 
-def _put_message(service: Service, key: str, said: Message, given: SubmittedLog) -> None:
+def _put_message(service: Service, key: str, message: Message, given: SubmittedLog) -> None:
     """Accepts the content of a message: its files and code blocks, or else its text."""
-    files = tuple(file.id for file in said.files if file.id)
-    log = log_in(said.text) if not files or "```" in said.text else ""
+    files = tuple(file.id for file in message.files if file.id)
+    log = log_in(message.text) if not files or "```" in message.text else ""
     helping = log.lower() == "help"
     if files or (log and not helping):
         _put(

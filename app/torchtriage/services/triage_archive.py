@@ -141,14 +141,14 @@ def triage_archive(
     yield progress
 
 
-def shards(archive: Archive, work: Work, knowledge: str, begun: set[str]) -> Iterator[Shard]:
+def shards(archive: Archive, work: Work, knowledge: str, known_digests: set[str]) -> Iterator[Shard]:
     """Yields the archive in shards. `begun` has digests of the first logs of existing shards. New shards begin at the
     same logs, so a log added in the middle of the archive changes only one shard."""
     logs: list[ArchivedLog] = []
     for log in archive.listed():
         if not fnmatchcase(log.key, work.match):
             continue
-        if len(logs) == work.shard or (logs and _digest(log.key) in begun):
+        if len(logs) == work.shard or (logs and _digest(log.key) in known_digests):
             yield _shard(logs, work, knowledge)
             logs = []
         logs.append(log)

@@ -17,7 +17,7 @@ from torchtriage.storage.tables import FeedbackRow, IncidentRow
 LOOKED_AT = 1000  # maximum incidents of a group whose feedback is read
 
 
-def add(session: Session, incident_id: str, said: Feedback) -> None:
+def add(session: Session, incident_id: str, given: Feedback) -> None:
     """Stores feedback about an incident. Raises NotFound."""
     row = session.execute(select(IncidentRow.number, IncidentRow.entry).where(is_id(incident_id))).one_or_none()
     if row is None:
@@ -26,11 +26,11 @@ def add(session: Session, incident_id: str, said: Feedback) -> None:
         FeedbackRow(
             incident_number=row.number,
             about=row.entry,
-            verdict=said.verdict,
-            entry=said.entry,
-            note=said.note,
-            by=said.by,
-            at=said.at,
+            verdict=given.verdict,
+            entry=given.entry,
+            note=given.note,
+            by=given.by,
+            at=given.at,
         )
     )
     session.flush()
@@ -46,10 +46,10 @@ def remove(session: Session, incident_id: str, by: str, at: datetime) -> Feedbac
     ).scalar_one_or_none()
     if row is None:
         raise NotFound("you gave no such feedback", incident=incident_id[:100])
-    said = _feedback(row)
+    removed = _feedback(row)
     session.delete(row)
     session.flush()
-    return said
+    return removed
 
 
 def of_entry(session: Session, entry: str) -> tuple[int, int]:

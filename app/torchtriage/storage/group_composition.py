@@ -40,9 +40,9 @@ def runs(session: Session, group: str, most: int) -> tuple[list[Run], list[Run]]
         return [], []
     newest, oldest = theirs[0].received_at, theirs[-1].received_at
     since = min(oldest, newest - _AT_LEAST)
-    beside = or_(IncidentRow.group_number != number_of(group), IncidentRow.group_number.is_(None))
+    is_other_group = or_(IncidentRow.group_number != number_of(group), IncidentRow.group_number.is_(None))
     time = (IncidentRow.received_at >= since, IncidentRow.received_at <= newest + _AFTER)
-    others = connection.execute(query.where(beside, *time, IncidentRow.outcome.is_not(None))).all()
+    others = connection.execute(query.where(is_other_group, *time, IncidentRow.outcome.is_not(None))).all()
     return [_run(row) for row in theirs], [_run(row) for row in others]
 
 

@@ -142,8 +142,8 @@ def _conditions(wanted: GroupFilter) -> list[ColumnElement[bool]]:
     if words := (wanted.words or "").lower().split()[:_MAX_WORDS]:
         parts = (GroupRow.title, GroupRow.signature, GroupRow.entry, GroupRow.owner, GroupRow.note)
         text = func.lower(reduce(add, (func.coalesce(part, "") + " " for part in parts)))
-        said = and_(*(text.contains(word, autoescape=True) for word in words))
-        conditions.append(or_(said, GroupRow.entry.in_(wanted.entries)) if wanted.entries else said)
+        has_words = and_(*(text.contains(word, autoescape=True) for word in words))
+        conditions.append(or_(has_words, GroupRow.entry.in_(wanted.entries)) if wanted.entries else has_words)
     return [*conditions, GroupRow.merged_into.is_(None)]
 
 

@@ -77,9 +77,9 @@ def uneven(session: Session, wanted: StatsFilter, least: int, most: int) -> tupl
         each = each.where(row.cluster == wanted.cluster)
     hosts = each.subquery()
     total = func.sum(hosts.c.failures).over(partition_by=hosts.c.cluster).label("total")
-    beside = func.count().over(partition_by=hosts.c.cluster).label("hosts")
+    host_count = func.count().over(partition_by=hosts.c.cluster).label("hosts")
     of_all = func.count().over().label("of_all")
-    compared = select(hosts, total, beside, of_all).subquery()
+    compared = select(hosts, total, host_count, of_all).subquery()
     expected = cast(compared.c.total, Float) / compared.c.hosts
     over = compared.c.failures - expected
     query = select(compared).where(compared.c.failures >= least, over > 0).order_by((over * over / expected).desc())

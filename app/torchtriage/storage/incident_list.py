@@ -181,8 +181,8 @@ def _more(wanted: IncidentFilter) -> Iterator[tuple[ColumnElement[Any], _Fits]]:
     if wanted.failed:
         yield row.outcome.expression, _in(FAILED)
     if wanted.feedback is not None:
-        said = select(FeedbackRow.incident_number).where(FeedbackRow.verdict == wanted.feedback)
-        yield row.number.expression, lambda column: said.where(FeedbackRow.incident_number == column).exists()
+        with_feedback = select(FeedbackRow.incident_number).where(FeedbackRow.verdict == wanted.feedback)
+        yield row.number.expression, lambda column: with_feedback.where(FeedbackRow.incident_number == column).exists()
     yield from _of_cause(wanted)
 
 

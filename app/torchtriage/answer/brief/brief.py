@@ -201,8 +201,8 @@ def _run(verdict: Verdict, words: Words) -> Iterator[str]:
 
 def _clock(offset: ClockOffset, words: Words) -> str:
     """Returns a sentence about a host whose clock is wrong."""
-    said = words["clock_ahead" if offset.seconds > 0 else "clock_behind"]
-    return said.format(
+    sentence = words["clock_ahead" if offset.seconds > 0 else "clock_behind"]
+    return sentence.format(
         host=offset.host, seconds=f"{abs(offset.seconds):.1f}", reference=offset.reference, count=offset.events
     )
 
@@ -215,8 +215,8 @@ def _first_names(names: tuple[str, ...] | list[str], words: Words) -> str:
 
 def _facts(verdict: Verdict) -> list[Fact]:
     """Returns the facts. Those in the answer come first, and those that the evidence shows come last."""
-    said = verdict.answer.facts if verdict.answer else ()
-    facts = dict.fromkeys((*said, *verdict.facts))
+    answer_facts = verdict.answer.facts if verdict.answer else ()
+    facts = dict.fromkeys((*answer_facts, *verdict.facts))
     stated = [fact for fact in facts if fact.line is not None or not _OF_RUN.fullmatch(fact.name)]
     return sorted(stated, key=lambda fact: fact.name in _IN_EVIDENCE)[:MAX_LINES]
 

@@ -33,10 +33,10 @@ def computed_values(values: Mapping[str, str]) -> dict[str, str]:
     dividend, divisor = _number(values, "dividend"), _number(values, "divisor")
     if dividend and divisor and dividend % divisor:
         below = dividend - dividend % divisor
-        beside = {"multiple_below": below, "multiple_above": below + divisor} | _neighbouring_divisors(
+        neighbours = {"multiple_below": below, "multiple_above": below + divisor} | _neighbouring_divisors(
             dividend, divisor
         )
-        computed |= {name: str(number) for name, number in beside.items() if number}
+        computed |= {name: str(number) for name, number in neighbours.items() if number}
     have = _number(values, "have")
     other = _number(values, "limit") or _number(values, "want")
     if have is not None and other is not None and have != other:

@@ -26,9 +26,9 @@ def exception_message(failure: Failure) -> Iterator[Fact]:
         return
     if raised.type:
         yield failure.fact("exception", raised.type.rpartition(".")[2])
-    said = [line.strip().lstrip(": ") for line in raised.message.split("\n", _MAX_LINES) if line.strip()]
-    if said:
-        first = _first_informative(said)
+    message_lines = [line.strip().lstrip(": ") for line in raised.message.split("\n", _MAX_LINES) if line.strip()]
+    if message_lines:
+        first = _first_informative(message_lines)
         yield failure.fact("message", first)
     if (elements := _same_elements(raised.message)) is not None:
         yield failure.fact("same_elements", elements)

@@ -93,9 +93,9 @@ def _printing_function(library: str, known: KnownMessage, line: str) -> str:
 
 def _values(known: KnownMessage) -> Iterator[str]:
     """Yields `name = value` for each slot whose name adds something to the message."""
-    said = " ".join(part.text for part in parts(known.message.template) if not part.is_slot)
+    constant_text = " ".join(part.text for part in parts(known.message.template) if not part.is_slot)
     for slot, value in known.values:
         name = _SELF.sub("", slot)
-        is_named = re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", said) is not None
+        is_named = re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", constant_text) is not None
         if name and value and len(value) <= _MAX_VALUE_LENGTH and not is_named and not _NO_NAME.fullmatch(name):
             yield f"{name} = {value}"

@@ -91,10 +91,10 @@ def shown(code: str) -> str:
     return code
 
 
-def _ends_in_string(begun: str) -> bool:
+def _ends_in_string(text: str) -> bool:
     """Returns whether a text ends inside a Python string."""
     quote, escaped = "", False
-    for char in begun:
+    for char in text:
         if escaped:
             escaped = False
         elif char == "\\":

@@ -135,7 +135,9 @@ def _failed_tests(diagnosis: Any, hosts: list[str], where: _Numbers) -> Iterator
                     reported.update(_messages_of(result))
                     yield line._replace(host=host)
             summary = test.get("test_summary")
-            if isinstance(summary, dict) and (left := [said for said in _messages_of(summary) if said not in reported]):
+            if isinstance(summary, dict) and (
+                left := [message for message in _messages_of(summary) if message not in reported]
+            ):
                 yield from _result(name, {"status": summary.get("status"), "warnings": left}, where)
 
 
@@ -158,8 +160,8 @@ def _result(test: str, result: dict[str, Any], where: _Numbers) -> Iterator[Repo
     entity = result.get("entity_id", result.get("gpu_id", result.get("gpu_ids")))
     device = f"{result.get('entity_group', 'GPU')} {entity}" if entity is not None else ""
     messages = _messages_of(result)
-    for said in messages:
-        yield ReportLine(where.of(said), _statement("diag", device, test, status, said))
+    for message in messages:
+        yield ReportLine(where.of(message), _statement("diag", device, test, status, message))
     if not messages and status.lower().startswith("fail"):
         yield ReportLine(where.of(status), ": ".join(part for part in ("dcgmi diag", device, test, status) if part))
 
@@ -170,8 +172,10 @@ def _device_errors(kind: str, devices: Any, where: _Numbers) -> Iterator[ReportL
             for system, errors_of in _children(errors) if name == "Errors" else ():
                 state = str(errors_of.get("value", ""))
                 for _, error in _children(errors_of) if not _is_ok(state) else ():
-                    said = str(error.get("value", ""))
-                    yield ReportLine(where.of(said), _statement("health", f"{kind} {device}", system, state, said))
+                    message = str(error.get("value", ""))
+                    yield ReportLine(
+                        where.of(message), _statement("health", f"{kind} {device}", system, state, message)
+                    )
 
 
 def _children(tree: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -190,9 +194,9 @@ def _is_ok(state: str) -> bool:
     return not state or state.lower().startswith(_WELL)
 
 
-def _statement(command: str, device: str, test: str, state: str, said: str) -> str:
+def _statement(command: str, device: str, test: str, state: str, message: str) -> str:
     what = ": ".join(part for part in (device.strip(), test, state) if part)
-    return f"dcgmi {command}: {what}: {' '.join(said.split())[:_MAX_TEXT]}"
+    return f"dcgmi {command}: {what}: {' '.join(message.split())[:_MAX_TEXT]}"
 
 
 class _Numbers:

@@ -25,13 +25,13 @@ def lines(text: str) -> Iterator[ReportLine]:
         host = next((labels[name].split(":")[0] for name in _HOSTS if labels.get(name)), None)
         bus, gpu = labels.get("pci_bus_id", ""), labels.get("gpu", "")
         if sample[1] == _LAST_XID:
-            said = f"{_LAST_XID}: Xid (PCI:{bus or f'GPU {gpu}'}): {value}, {labels.get('err_msg', 'GPU ' + gpu)}"
+            statement = f"{_LAST_XID}: Xid (PCI:{bus or f'GPU {gpu}'}): {value}, {labels.get('err_msg', 'GPU ' + gpu)}"
         elif gpu or bus:
             device = f"GPU {gpu} ({bus})" if bus else f"GPU {gpu}"
-            said = f"metrics: {device}: {sample[1]} = {value}"
+            statement = f"metrics: {device}: {sample[1]} = {value}"
         else:
             continue
-        yield ReportLine(number, said[:1000], host)
+        yield ReportLine(number, statement[:1000], host)
 
 
 def _number(text: str) -> str:

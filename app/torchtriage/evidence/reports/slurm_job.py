@@ -60,8 +60,8 @@ def _job_statements(rows: Iterable[tuple[int, list[str]]]) -> Iterator[ReportLin
         job = fields.get("JobID") or fields.get("JobIDRaw") or ""
         if job and not _STEP.match(job):
             end = fields.get("End")
-            said = " ".join(f"{name}={value}" for name, value in fields.items() if value not in _UNKNOWN)
-            yield ReportLine(number, f"sacct: {said}"[:1000], time=None if end in _UNKNOWN else end)
+            statement = " ".join(f"{name}={value}" for name, value in fields.items() if value not in _UNKNOWN)
+            yield ReportLine(number, f"sacct: {statement}"[:1000], time=None if end in _UNKNOWN else end)
 
 
 def _of_json(text: str) -> Iterator[ReportLine]:
@@ -83,9 +83,9 @@ def _of_json(text: str) -> Iterator[ReportLine]:
             "NodeList": str(job.get("nodes") or "")[:200],
         }  # fmt: skip
         ended = _number(_mapping(job.get("time")).get("end") or job.get("end_time"))
-        said = " ".join(f"{name}={value}" for name, value in fields.items() if value not in _UNKNOWN)
+        statement = " ".join(f"{name}={value}" for name, value in fields.items() if value not in _UNKNOWN)
         time = datetime.fromtimestamp(ended, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if 0 < ended < 1 << 33 else None
-        yield ReportLine(text.count("\n", 0, at) + 1, f"sacct: {said}"[:1000], time=time)
+        yield ReportLine(text.count("\n", 0, at) + 1, f"sacct: {statement}"[:1000], time=time)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
