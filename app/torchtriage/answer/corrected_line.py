@@ -16,7 +16,7 @@ from torchtriage.answer.templates import slots
 from torchtriage.domain.entry import Rewrite
 from torchtriage.lazy_regex import lazy_regex
 
-_LONGEST = 200  # characters of a line
+_MAX_LENGTH = 200  # characters of a line
 _SLOT = lazy_regex(r"\{([a-z_]+)\}")
 _EXPANDED = lazy_regex(r"[$`;&|<>#\\]")  # characters that a shell expands, or behind which it runs another command
 _CALL = lazy_regex(r"^(?:\w+ = )?[A-Za-z_][\w.]*\(")  # a command that can be an example of a call
@@ -53,7 +53,7 @@ def _shown(line: str, code: str) -> str | None:
     """Returns the corrected line if it differs from the user's, is a statement with a call or an import, and has
     nothing that a shell would expand: a shell refuses its parentheses."""
     line = line.strip()
-    if line == code.strip() or len(line) > _LONGEST or not line.isprintable() or _EXPANDED.search(line):
+    if line == code.strip() or len(line) > _MAX_LENGTH or not line.isprintable() or _EXPANDED.search(line):
         return None
     statement = _parsed(line)
     if statement is None or any(isinstance(part, ast.Expr) and not _is_call(part.value) for part in statement.body):
@@ -121,11 +121,11 @@ def _edits(line: str, call: ast.Call, asked: ast.Call) -> Iterator[tuple[int, in
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     added = []
     for keyword in asked.keywords:
-        told = ast.unparse(keyword.value).replace("'", '"')
+        option_value = ast.unparse(keyword.value).replace("'", '"')
         if (value := given.get(keyword.arg)) is not None:
-            yield _column(line, value.col_offset), _column(line, value.end_col_offset), told
+            yield _column(line, value.col_offset), _column(line, value.end_col_offset), option_value
         else:
-            added.append(f"{keyword.arg}={told}")
+            added.append(f"{keyword.arg}={option_value}")
     if added:
         end = _column(line, call.end_col_offset) - 1
         written = line[:end].rstrip()

@@ -54,7 +54,7 @@ _BAR = lazy_regex(r"([^|\r\n]{0,80}?)\d{1,3}%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/(
 _BAR_COUNT = lazy_regex(r"\d%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9}/\d{1,9}) \[")
 _COUNTED_BAR = lazy_regex(r"[^|\r\n]{0,160}?\d{1,3}%\|[^|\n]{0,400}\| ?\d{1,9}/\d{1,9} \[")
 _ELAPSED = lazy_regex(r"\d%\|[^|\n]{0,400}\| ?\d{1,9}/\d{1,9} \[([\d:]{5,12})<")
-_LONGEST_TIME = 12  # characters of hours, minutes and seconds
+_MAX_TIME_LENGTH = 12  # characters of hours, minutes and seconds
 _FULL_BAR = lazy_regex(r"([^|\r\n]{0,160}?)100%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/\2 \[")
 _OTHER_BAR = lazy_regex(
     r"(?i)load|download|fetch|map|filter|token|generat|extract|sav|valid|eval|test|cast|prepro|cach|shard|captur|compil|sanity|predict|index|scann"
@@ -186,7 +186,7 @@ def elapsed(text: str) -> str:
     """Returns the time that the last bar in a text shows, so that a later time compares as greater, or the empty text.
     Where the time of the same bar falls, the loop has begun again."""
     times = _ELAPSED.findall(text)
-    return times[-1].rjust(_LONGEST_TIME) if times else ""
+    return times[-1].rjust(_MAX_TIME_LENGTH) if times else ""
 
 
 @dataclass(slots=True)

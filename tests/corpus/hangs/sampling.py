@@ -19,7 +19,7 @@ LAYOUTS = ("flat", "pairs", "grid")
 _RAISE = ("killed", "shape", "dtype")  # Gloo raises on the other ranks, so their stacks show no collective
 _ABORT = ("killed", "shape", "dtype", "skip", "order", "extra", "swallowed", "evaluates-together")
 """Kinds in which Gloo can abort a process, whose end torchrun would answer by ending the others."""
-_MOST = 4  # ranks that start torch on their own, or that py-spy looks at: both take seconds each
+_MAX_RANKS = 4  # ranks that start torch on their own, or that py-spy looks at: both take seconds each
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ def _draw(name: str, kind: str, chance: random.Random) -> Draw:
     if kind == "other-group" and layout == "pairs" and ranks % 2:
         bad = [rank for rank in bad if rank < ranks - 1] or [0]  # the last one has no pair
     launcher = "fork"
-    if ranks <= _MOST and chance.random() < 0.25:
+    if ranks <= _MAX_RANKS and chance.random() < 0.25:
         launcher = "processes" if kind in _ABORT else "torchrun"
-    stacks = ["dumps and faulthandler"] + (["dumps and py-spy"] if ranks <= _MOST else [])
+    stacks = ["dumps and faulthandler"] + (["dumps and py-spy"] if ranks <= _MAX_RANKS else [])
     evidence = ["dumps alone"] if kind in _RAISE else [*stacks, *stacks, "dumps alone"]
     if kind in ALONE and kind not in ("killed", "stopped", "gil"):
         evidence.append("faulthandler alone")

@@ -24,8 +24,8 @@ class Descriptions:
 
 @cache
 def descriptions() -> Descriptions:
-    told = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-    return Descriptions({name: Text(**texts) for name, texts in told["purposes"].items()}, told["chinese"])
+    content = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    return Descriptions({name: Text(**texts) for name, texts in content["purposes"].items()}, content["chinese"])
 
 
 def described(lang: Language, sentence: str) -> str:
