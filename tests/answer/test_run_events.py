@@ -34,13 +34,13 @@ def timed_out(rank: int, seconds: float) -> str:
     )
 
 
-def placed(rank: int, host: str, ranks: int) -> str:
+def communicator_line(rank: int, host: str, ranks: int) -> str:
     return f"{host}:41:41 [{rank}] NCCL INFO comm 0x5 rank {rank} nranks {ranks} cudaDev 0 busId 1000 - Init COMPLETE"
 
 
 XID = "May  1 09:06:45 gpu-002 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=7, name=python, GPU has fallen off the bus."
 RUN = [
-    *(placed(rank, f"gpu-00{rank // 2 + 1}", 4) for rank in range(4)),
+    *(communicator_line(rank, f"gpu-00{rank // 2 + 1}", 4) for rank in range(4)),
     *(step(rank, number) for number in range(40) for rank in range(4) if rank != 3 or number < 38),
     XID,
     *(timed_out(rank, 1005 + rank) for rank in (0, 1, 2)),

@@ -22,7 +22,7 @@ def thrown(message: str, kind: str = "gloo::IoException", prefix: str = "") -> l
     return [f"{prefix}terminate called after throwing an instance of '{kind}'", f"{prefix}  what():  {message}"]
 
 
-def at_work(rank: int) -> str:
+def watchdog_work(rank: int) -> str:
     return (
         f"[rank{rank}]:[E501 09:40:00.1 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank {rank}] Exception "
         "(either an error or timeout) detected by watchdog at work: 77, last enqueued NCCL work: 77, last completed NCCL work: 76."
@@ -69,13 +69,13 @@ def test_of_an_unknown_exception_its_words_are_shown(engine: Engine) -> None:
     ],
 )
 def test_what_the_watchdog_met_comes_before_that_it_met_something(engine: Engine, message: str, entry: str) -> None:
-    root = triage(engine, BANNER, steps(range(4)), at_work(2), ended(2, message)).root_cause
+    root = triage(engine, BANNER, steps(range(4)), watchdog_work(2), ended(2, message)).root_cause
     assert root is not None
     assert (root.entry, root.rank) == (entry, 2)
 
 
 def test_a_watchdog_that_says_no_more_is_a_timeout(engine: Engine) -> None:
-    root = triage(engine, BANNER, steps(range(4)), at_work(2)).root_cause
+    root = triage(engine, BANNER, steps(range(4)), watchdog_work(2)).root_cause
     assert root is not None
     assert root.entry == "nccl.timeout"
 

@@ -30,7 +30,7 @@ def failing(ranks: int = 4, progress: int = 20) -> bytes:
     return text(steps(range(ranks), count=progress), traceback(RAISED, FRAMES, "[rank2]: "), waiting)
 
 
-def of(engine: Engine, run: Run, lang: Language = "en", tokens: int = 2000) -> Brief:
+def brief_of_run(engine: Engine, run: Run, lang: Language = "en", tokens: int = 2000) -> Brief:
     verdict = engine.triage(run, lang)
     return brief(verdict, reread(run, lines_needed(verdict)), lang, tokens)
 
@@ -41,7 +41,7 @@ def section(made: Brief, title: str) -> str:
 
 def test_it_holds_the_verdict_the_evidence_with_its_surroundings_and_what_became_of_ranks(engine: Engine) -> None:
     log = failing()
-    made = of(engine, from_bytes(log))
+    made = brief_of_run(engine, from_bytes(log))
     line = log.decode().split("\n").index(f"[rank2]: {RAISED}") + 1
     verdict = engine.triage(from_bytes(log))
     assert verdict.answer is not None
@@ -60,14 +60,14 @@ def test_it_holds_the_verdict_the_evidence_with_its_surroundings_and_what_became
 def test_who_was_behind_when_it_ended_is_apart(engine: Engine) -> None:
     behind = steps([0, 1, 3], first=20, count=3)
     log = text(steps(range(4)), behind, traceback(RAISED, FRAMES, "[rank0]: "))
-    last = section(of(engine, from_bytes(log)), "What ranks did last")
+    last = section(brief_of_run(engine, from_bytes(log)), "What ranks did last")
     assert "rank 0" in last.split("\n")[0]
     assert "step 22" in last.split("\n")[0]
     assert "rank 2 · line 79: `[rank 2] step 19" in last
 
 
 def test_a_secret_does_not_are_in_it(engine: Engine) -> None:
-    made = of(engine, from_bytes(failing()))
+    made = brief_of_run(engine, from_bytes(failing()))
     assert SECRET not in made.text + "".join(made.lines.values())
     assert "[redacted:" in made.text
 
@@ -76,7 +76,7 @@ def test_a_private_key_above_the_evidence_is_known_though_only_its_end_is_shown(
     body = [base64.b64encode(random.Random(number).randbytes(48)).decode() for number in range(50)]
     key = ["-----BEGIN RSA PRIVATE KEY-----", *body, "-----END RSA PRIVATE KEY-----"]
     log = text(steps(range(4)), key, traceback(RAISED, FRAMES, "[rank2]: "))
-    made = of(engine, from_bytes(log), tokens=8000)
+    made = brief_of_run(engine, from_bytes(log), tokens=8000)
     assert not [line for line in body if line in made.text or line in made.lines.values()]
     assert "[redacted:private-key]" in made.text
 
@@ -86,20 +86,20 @@ def test_a_private_key_above_the_evidence_is_known_though_only_its_end_is_shown(
 def test_it_stays_within_its_tokens_whatever_the_log(engine: Engine, lang: Language, tokens: int) -> None:
     long = text(steps(range(64), count=400), traceback("ValueError: " + "x, " * 4000, FRAMES, "[rank2]: "))
     for log in (failing(64, 300), long, b"Killed\n", text(steps(range(4))), "汉字 1a2b😀\n".encode() * 3000):
-        made = of(engine, from_bytes(log), lang, tokens)
+        made = brief_of_run(engine, from_bytes(log), lang, tokens)
         assert token_count(made.text) <= tokens
         assert made.text.startswith("# ")
-    assert token_count(of(engine, from_bytes(failing(64, 300)), lang, 2000).text) > 1000
+    assert token_count(brief_of_run(engine, from_bytes(failing(64, 300)), lang, 2000).text) > 1000
 
 
 def test_what_does_not_fit_is_counted(engine: Engine) -> None:
-    short = of(engine, from_bytes(failing(64, 300)), tokens=700).text
+    short = brief_of_run(engine, from_bytes(failing(64, 300)), tokens=700).text
     assert "lines left out" in short
-    assert "省略" in of(engine, from_bytes(failing(64, 300)), "zh", 700).text
+    assert "省略" in brief_of_run(engine, from_bytes(failing(64, 300)), "zh", 700).text
 
 
 def test_the_same_log_gives_the_same_brief(engine: Engine) -> None:
-    assert of(engine, from_bytes(failing())) == of(engine, from_bytes(failing()))
+    assert brief_of_run(engine, from_bytes(failing())) == brief_of_run(engine, from_bytes(failing()))
 
 
 def test_of_many_files_the_lines_of_those_that_matter_are_read(engine: Engine) -> None:
@@ -127,7 +127,7 @@ def test_of_many_files_the_lines_of_those_that_matter_are_read(engine: Engine) -
 
 def test_text_of_the_log_is_not_a_markup(engine: Engine) -> None:
     log = text("```", "</code>", traceback("RuntimeError: ![x](http://evil.example/?q) <script>```\x1b[2Jalert\u202e"))
-    made = of(engine, from_bytes(log)).text
+    made = brief_of_run(engine, from_bytes(log)).text
     assert "\x1b" not in made
     assert "\u202e" not in made
     quoted = made.split("```text\n")[1].split("\n```")[0]
@@ -139,6 +139,6 @@ def test_text_of_the_log_is_not_a_markup(engine: Engine) -> None:
 
 def test_lines_of_a_log_within_json_are_its_evidence_only(engine: Engine) -> None:
     document = json.dumps([{"message": line} for line in failing().decode().split("\n")]).encode()
-    made = of(engine, from_bytes(document))
+    made = brief_of_run(engine, from_bytes(document))
     assert '[{"message"' not in made.text
     assert token_count(made.text) <= 2000

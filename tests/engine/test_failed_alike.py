@@ -11,7 +11,7 @@ LIST_HAS_NO_SUM = "AttributeError: 'list' object has no attribute 'sum'"
 START = "Initializing process group with world_size=4"
 
 
-def said(engine: Engine, raised: str, prefixes: list[str], start: str = "", lang: str = "en") -> str:
+def answer_text(engine: Engine, raised: str, prefixes: list[str], start: str = "", lang: str = "en") -> str:
     traces = [traceback(raised, FRAMES, prefix) for prefix in prefixes]
     verdict = engine.triage(from_bytes(text(start, *traces)), lang="zh" if lang == "zh" else "en")
     assert verdict.answer is not None
@@ -21,19 +21,19 @@ def said(engine: Engine, raised: str, prefixes: list[str], start: str = "", lang
 @pytest.mark.parametrize("prefix", ["[rank{}]: ", "[default{}]:", "[gpu-7:{}]"])
 def test_the_ranks_that_failed_alike_are_reported(engine: Engine, prefix: str) -> None:
     prefixes = [prefix.format(rank) for rank in range(3)]
-    assert said(engine, LIST_HAS_NO_SUM, prefixes).endswith("Ranks 0-2 failed in the same way.")
+    assert answer_text(engine, LIST_HAS_NO_SUM, prefixes).endswith("Ranks 0-2 failed in the same way.")
 
 
 def test_all_ranks_of_the_run_are_reported_as_all(engine: Engine) -> None:
     prefixes = [f"[rank{rank}]: " for rank in range(4)]
-    assert said(engine, LIST_HAS_NO_SUM, prefixes, START).endswith("All 4 ranks failed in the same way.")
-    assert said(engine, LIST_HAS_NO_SUM, prefixes, START, "zh").endswith("全部 rank 以同样的方式失败。")
+    assert answer_text(engine, LIST_HAS_NO_SUM, prefixes, START).endswith("All 4 ranks failed in the same way.")
+    assert answer_text(engine, LIST_HAS_NO_SUM, prefixes, START, "zh").endswith("全部 rank 以同样的方式失败。")
 
 
 def test_of_one_rank_nothing_is_said(engine: Engine) -> None:
-    assert "same way" not in said(engine, LIST_HAS_NO_SUM, ["[rank2]: "], START)
+    assert "same way" not in answer_text(engine, LIST_HAS_NO_SUM, ["[rank2]: "], START)
 
 
 def test_ranks_that_only_lost_a_peer_did_not_fail_in_the_same_way(engine: Engine) -> None:
     lost = "torch.distributed.DistBackendError: NCCL error: remote process exited or there was a network error"
-    assert "same way" not in said(engine, lost, [f"[rank{rank}]: " for rank in range(3)])
+    assert "same way" not in answer_text(engine, lost, [f"[rank{rank}]: " for rank in range(3)])

@@ -11,18 +11,18 @@ from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.patterns import Patterns
 
 
-def at(number: int, text: str, rank: int | None = None) -> Event:
+def event_at(number: int, text: str, rank: int | None = None) -> Event:
     return Event.at(Line(number, text, text, Position(1, number), rank=rank), text, EventSource.PROCESS_EXIT)
 
 
 def test_equal_events_of_many_ranks_are_one_finding_and_too_many_lose_the_middle() -> None:
     findings = Findings(Matcher(Patterns(built_in_knowledge(), cache_folder())))
-    findings.add(at(rank, f"worker {rank} of 8 died", rank) for rank in range(8))
+    findings.add(event_at(rank, f"worker {rank} of 8 died", rank) for rank in range(8))
     (only,) = findings.found()
     assert (only.count, only.ranks, only.last) == (8, frozenset(range(8)), Position(1, 7))
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = [a + b + c for a in letters for b in letters for c in letters][: MAX_FINDINGS + 100]
-    findings.add(at(number, f"died of {word}") for number, word in enumerate(words, 10))
+    findings.add(event_at(number, f"died of {word}") for number, word in enumerate(words, 10))
     kept = [finding.event.text for finding in findings.found()]
     assert len(kept) == MAX_FINDINGS
     assert findings.dropped == 101
@@ -37,7 +37,9 @@ def test_an_error_whose_traceback_others_lines_cut_has_the_frames_of_an_equal_on
     text = "RuntimeError: sizes differ"
     found = Findings(Matcher(Patterns(built_in_knowledge(), cache_folder())))
     first, whole = (
-        replace(at(number, text, rank), where=Where.EXCEPTION, chain=(Raised("RuntimeError", "sizes differ", frames),))
+        replace(
+            event_at(number, text, rank), where=Where.EXCEPTION, chain=(Raised("RuntimeError", "sizes differ", frames),)
+        )
         for number, rank, frames in ((1, 1, of_first), (9, 0, FRAMES))
     )
     found.add([first, whole])
@@ -53,7 +55,7 @@ def test_a_traceback_of_another_place_keeps_its_frames() -> None:
     elsewhere = (Frame("/home/u/train.py", 95, "main"),)
     for number, frames in ((1, elsewhere), (9, FRAMES)):
         raised = Raised("RuntimeError", "sizes differ", frames)
-        found.add([replace(at(number, text, number), where=Where.EXCEPTION, chain=(raised,))])
+        found.add([replace(event_at(number, text, number), where=Where.EXCEPTION, chain=(raised,))])
     (only,) = found.found()
     assert only.event.exception is not None
     assert only.event.exception.frames == elsewhere

@@ -12,7 +12,7 @@ LINES = {(None, 7): "[rank2]:   KeyError:  'labels'", (None, 8): "ok", ("rank_1.
 ONE: dict[tuple[str | None, int], str] = {(None, 7): LINES[None, 7]}
 
 
-def stands(line: object, quote: object, file: object = None) -> bool:
+def claim_stands(line: object, quote: object, file: object = None) -> bool:
     (claim,) = claims_of(claims({"says": "It failed.", "file": file, "line": line, "quote": quote}), LINES)
     return claim.stands
 
@@ -28,7 +28,7 @@ def stands(line: object, quote: object, file: object = None) -> bool:
     ],
 )
 def test_a_quote_that_is_in_its_line_stands(line: int, quote: str) -> None:
-    assert stands(line, quote)
+    assert claim_stands(line, quote)
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_a_quote_that_is_in_its_line_stands(line: int, quote: str) -> None:
     ],
 )
 def test_any_other_does_not(line: object, quote: object) -> None:
-    assert not stands(line, quote)
+    assert not claim_stands(line, quote)
 
 
 def test_a_line_is_one_of_its_file() -> None:
-    assert stands(7, "another file's line", "rank_1.log")
-    assert not stands(7, "another file's line", None)
+    assert claim_stands(7, "another file's line", "rank_1.log")
+    assert not claim_stands(7, "another file's line", None)
     (claim,) = claims_of(claims({"says": "x", "file": "run.log", "line": 7, "quote": "KeyError: 'labels'"}), ONE)
     assert claim.stands, "a run of one file has no names"
 

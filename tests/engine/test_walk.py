@@ -31,7 +31,7 @@ TREE = {
 }
 
 
-def spread(folder: Path, files: dict[str, bytes]) -> Path:
+def write_files(folder: Path, files: dict[str, bytes]) -> Path:
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
@@ -43,22 +43,22 @@ def final_group(verdict: Verdict) -> RootCause:
     return verdict.root_cause
 
 
-def shown(verdict: Verdict) -> list[tuple[str | None, int]]:
+def evidence_lines(verdict: Verdict) -> list[tuple[str | None, int]]:
     """Returns file and number of each line of evidence that names the exception."""
     return [(line.file, line.line) for line in final_group(verdict).evidence if "KeyError" in line.text]
 
 
 def test_torchruns_tree(engine: Engine, tmp_path: Path) -> None:
-    verdict = engine.triage(open_path(spread(tmp_path, TREE)))
+    verdict = engine.triage(open_path(write_files(tmp_path, TREE)))
     root = final_group(verdict)
     assert (root.rank, root.local_rank, root.exception and root.exception.type) == (1, 1, "KeyError")
-    assert ("none_x1/attempt_0/1/stderr.log", 5) in shown(verdict)
+    assert ("none_x1/attempt_0/1/stderr.log", 5) in evidence_lines(verdict)
 
 
 def test_an_error_file_alone_shows_the_traceback(engine: Engine, tmp_path: Path) -> None:
     root = final_group(
         engine.triage(
-            open_path(spread(tmp_path, {"none_x1/attempt_0/1/error.json": TREE["none_x1/attempt_0/1/error.json"]}))
+            open_path(write_files(tmp_path, {"none_x1/attempt_0/1/error.json": TREE["none_x1/attempt_0/1/error.json"]}))
         )
     )
     assert (root.rank, root.evidence[0].line, root.time) == (1, 1, "2026-05-01T09:00:00Z")
@@ -93,12 +93,12 @@ def test_an_archive_of_the_tree_means_the_same(
     (tmp_path / name).write_bytes(pack(TREE))
     verdict = engine.triage(open_path(tmp_path / name))
     assert final_group(verdict).rank == 1
-    assert ("none_x1/attempt_0/1/stderr.log", 5) in shown(verdict)
+    assert ("none_x1/attempt_0/1/stderr.log", 5) in evidence_lines(verdict)
 
 
 def test_an_archive_on_standard_input_means_the_same(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(tarred(TREE))))
-    assert ("none_x1/attempt_0/1/stderr.log", 5) in shown(engine.triage(open_stdin()))
+    assert ("none_x1/attempt_0/1/stderr.log", 5) in evidence_lines(engine.triage(open_stdin()))
 
 
 @pytest.mark.parametrize(
@@ -119,11 +119,11 @@ def test_folders_with_a_file_for_each_writer(
     packed: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".zst": compress}
     files = {name: text("step 1 loss 0.5", "step 2 loss 0.4") for name in names}
     files[names[-1]] += text(traceback(RAISED))
-    spread(tmp_path, {name: packed.get(Path(name).suffix, bytes)(content) for name, content in files.items()})
+    write_files(tmp_path, {name: packed.get(Path(name).suffix, bytes)(content) for name, content in files.items()})
     verdict = engine.triage(open_path(tmp_path))
     root = final_group(verdict)
     assert (root.rank, root.host) == (rank, host)
-    assert (names[-1].removesuffix(".gz").removesuffix(".zst"), 6) in shown(verdict)
+    assert (names[-1].removesuffix(".gz").removesuffix(".zst"), 6) in evidence_lines(verdict)
 
 
 def test_pods_of_a_node(engine: Engine, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_pods_of_a_node(engine: Engine, tmp_path: Path) -> None:
         pod("train-master-0", "[default1]:[rank1]: x", *steps([0])),
         pod("train-worker-0", "torchrun --nproc_per_node=2", *traceback(RAISED, prefix="[default1]:")),
     ])  # fmt: skip
-    root = final_group(engine.triage(open_path(spread(tmp_path, files))))
+    root = final_group(engine.triage(open_path(write_files(tmp_path, files))))
     assert (root.rank, root.local_rank, root.host) == (3, 1, "train-worker-0")
 
 
@@ -145,7 +145,7 @@ def test_node_rank_and_local_rank_make_the_rank_where_the_agents_reported_them(e
         "gpu-7.log": text(line.format(group=0, ranks="0, 1"), steps([0])),
         "gpu-8.log": text(line.format(group=1, ranks="2, 3"), traceback(RAISED, prefix="[default1]:")),
     }
-    root = final_group(engine.triage(open_path(spread(tmp_path, files))))
+    root = final_group(engine.triage(open_path(write_files(tmp_path, files))))
     assert (root.rank, root.local_rank, root.host) == (3, 1, "gpu-8")
 
 
@@ -155,8 +155,8 @@ def test_what_can_not_be_read_in_a_folder_is_left_out_and_said(engine: Engine, t
         "old.log.gz": gzip.compress(text(steps([0])))[:-9],
         "train.log": text(traceback(RAISED)),
     }
-    verdict = engine.triage(open_path(spread(tmp_path, files)))
-    assert shown(verdict) == [("train.log", 4)]
+    verdict = engine.triage(open_path(write_files(tmp_path, files)))
+    assert evidence_lines(verdict) == [("train.log", 4)]
     assert [warning.split(":")[0] for warning in verdict.warnings] == ["left out", "left out"]
     (tmp_path / "train.log").unlink()
     with pytest.raises(UnreadableLog, match="binary data"):
@@ -171,7 +171,7 @@ def test_what_is_before_the_place_where_a_file_is_broken_is_read(engine: Engine)
 
     files = (LogFile("a.log", lambda: iter([text(steps([0]))])), LogFile("b.log", broken))
     verdict = engine.triage(Run("run", lambda: iter(files), several=True))
-    assert shown(verdict) == [("b.log", 304)]
+    assert evidence_lines(verdict) == [("b.log", 304)]
     assert verdict.warnings == ("left out: b.log: a broken archive",)
 
 
@@ -183,6 +183,6 @@ def test_of_two_hosts_the_one_that_failed_first_counts(engine: Engine, tmp_path:
         "node-1.log": log(20, *traceback("ValueError: the batch is empty")),
         "node-2.log": log(10, *traceback(RAISED)),
     }
-    verdict = engine.triage(open_path(spread(tmp_path, files)))
+    verdict = engine.triage(open_path(write_files(tmp_path, files)))
     assert final_group(verdict).host == "node-2"
-    assert shown(verdict) == [("node-2.log", 4)]
+    assert evidence_lines(verdict) == [("node-2.log", 4)]

@@ -40,42 +40,42 @@ def form(call: Call) -> str:
     return f"{call.operation} {call.sizes}"
 
 
-def of(*ranks: Sequence[str]) -> dict[int, RankDump]:
+def dumps_of(*ranks: Sequence[str]) -> dict[int, RankDump]:
     return {rank: dump(rank, calls) for rank, calls in enumerate(ranks)}
 
 
 def test_a_rank_that_skipped_a_call_left_the_order() -> None:
     usual = [*STEP, "small@data"]
-    [(rank, left)] = departures(of(usual, usual, [*STEP, "large@data"]), form).items()
+    [(rank, left)] = departures(dumps_of(usual, usual, [*STEP, "large@data"]), form).items()
     assert (rank, left.own.sizes, left.theirs.sizes) == (2, "[[64, 4]]", "[[16]]")
 
 
 def test_of_groups_of_the_same_ranks_the_rank_in_the_other_one_left(words: CollectiveVocabulary) -> None:
     """The rank waits in a call too many of one group, all others in another group: each waits for the other."""
     usual = [*STEP, *STEP]
-    hang = hang_of(of(usual, [*STEP, "small@data", "large@data", "other@data"], usual, usual), words)
+    hang = hang_of(dumps_of(usual, [*STEP, "small@data", "large@data", "other@data"], usual, usual), words)
     assert hang is not None
     assert (hang.kind, hang.suspects, hang.other_group) == ("other-call", (1,), "data")
 
 
 def test_a_rank_that_is_only_after_did_not_leave() -> None:
-    assert departures(of([*STEP, "small@data"], [*STEP, "small@data"], STEP, STEP[:1]), form) == {}
+    assert departures(dumps_of([*STEP, "small@data"], [*STEP, "small@data"], STEP, STEP[:1]), form) == {}
 
 
 def test_ranks_that_differ_all_the_time_have_programs_of_their_own() -> None:
     first, last = ["small@data", "loss@world"] * 6, ["small@data", "large@data"] * 6
-    assert departures(of(first, last, last, last), form) == {}
+    assert departures(dumps_of(first, last, last, last), form) == {}
 
 
 def test_where_as_many_did_one_as_the_other_no_one_left() -> None:
     usual, other = [*STEP, "small@data"], [*STEP, "large@data"]
-    assert departures(of(usual, usual, other, other), form) == {}
+    assert departures(dumps_of(usual, usual, other, other), form) == {}
 
 
 def test_a_call_that_another_rank_made_too_outweighs_one_that_none_made() -> None:
     """Rank 0 waits in a pair, to which rank 2 does not belong; only with rank 1 does it disagree."""
     before = ["small@pair", "small@data", "large@data"]
-    dumps = of([*before, "large@pair"], [*before, "small@data"], [*before[1:], "small@data"])
+    dumps = dumps_of([*before, "large@pair"], [*before, "small@data"], [*before[1:], "small@data"])
     assert list(departures(dumps, form)) == [0]
 
 
@@ -83,7 +83,8 @@ def test_a_rank_that_never_used_its_pair_is_known_by_the_other_pairs(words: Coll
     """Rank 2 skipped the call of its pair; rank 3 waits there for it, and all others for rank 3."""
     one, other = "small@pair-0", "small@pair-1"
     hang = hang_of(
-        of([*STEP, one, "large@world"], [*STEP, one, "large@world"], [*STEP, "large@world"], [*STEP, other]), words
+        dumps_of([*STEP, one, "large@world"], [*STEP, one, "large@world"], [*STEP, "large@world"], [*STEP, other]),
+        words,
     )
     assert hang is not None
     assert (hang.kind, hang.suspects, hang.other_group) == ("other-call", (2,), "default_pg")
@@ -93,7 +94,7 @@ def test_who_is_in_no_pair_that_its_dump_shows_is_not_guessed(words: CollectiveV
     """Rank 4 has no pair, so that rank 1 may wait for it as well as for rank 0; but all are not in one call."""
     usual = [*STEP, "small@pair-1", "large@world"]
     alone = [*STEP, "large@world"]
-    hang = hang_of(of(alone, [*STEP, "small@pair-0"], usual, usual, alone), words)
+    hang = hang_of(dumps_of(alone, [*STEP, "small@pair-0"], usual, usual, alone), words)
     assert hang is not None
     assert (hang.kind, hang.suspects) == ("crossed", ())
 
@@ -120,7 +121,9 @@ def test_where_two_disagree_a_rank_without_a_dump_is_not_to_blame(words: Collect
 
 def test_the_states_of_all_ranks_are_reported(words: CollectiveVocabulary) -> None:
     usual = [*STEP, "small@data"]
-    hang = hang_of(of(usual, usual, STEP, usual) | {2: dump(2, STEP, over=True)}, words, doing={2: "read (data.py:7)"})
+    hang = hang_of(
+        dumps_of(usual, usual, STEP, usual) | {2: dump(2, STEP, over=True)}, words, doing={2: "read (data.py:7)"}
+    )
     assert hang is not None
     lines = [(str(state.ranks), state.kind, state.call, state.group, str(state.waits_for)) for state in hang.states]
     assert lines == [

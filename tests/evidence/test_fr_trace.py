@@ -27,7 +27,7 @@ def missing(sequence: int, operation: str, group: str, expected: str, absent: st
     )
 
 
-def culprits(said: str, operation: str = "all_reduce") -> str:
+def mismatch_report(said: str, operation: str = "all_reduce") -> str:
     return (
         f"Collective sequence number: 12 has errors\ninternal record id: 16\ngroup info: 0:default_pg\n"
         f"collective: gloo:{operation}\ninput sizes: [[16]]\noutput sizes: [[16]]\nworld size: 4\n"
@@ -81,7 +81,7 @@ def test_ranks_that_wait_for_one_another_are_not_named(engine: Engine) -> None:
     ],
 )
 def test_who_called_something_else_is_named(engine: Engine, said: str, says: str) -> None:
-    case, suspects, found = triaged(engine, culprits(said))
+    case, suspects, found = triaged(engine, mismatch_report(said))
     assert (case, suspects) == ("other-call", (2,))
     assert found.startswith(says)
 
@@ -89,7 +89,7 @@ def test_who_called_something_else_is_named(engine: Engine, said: str, says: str
 def test_where_as_many_ranks_differ_as_agree_no_one_is_named(engine: Engine) -> None:
     one = "Culprit rank {}; Error type: COLLECTIVE_TYPE_MISMATCH, Expected collective type: 'all_reduce' does not match found "
     both = ", ".join(one.format(rank) + "collective type: 'broadcast'" for rank in (2, 3))
-    assert triaged(engine, culprits(both))[1] == ()
+    assert triaged(engine, mismatch_report(both))[1] == ()
 
 
 def test_the_tables_of_the_debug_server_say_the_same(engine: Engine) -> None:

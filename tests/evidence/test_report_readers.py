@@ -23,7 +23,7 @@ def read(form: FileForm, text: str) -> list[Line]:
     return lines
 
 
-def said(form: FileForm, text: str) -> list[str]:
+def statements(form: FileForm, text: str) -> list[str]:
     return [line.text for line in read(form, text)]
 
 
@@ -97,7 +97,7 @@ def test_of_a_report_without_end_the_beginning_is_read_with_a_warning() -> None:
 
 
 def test_the_table_of_nvidia_smi_names_the_gpu_of_each_cell() -> None:
-    texts = said(FileForm.NVIDIA_SMI, reports.NVIDIA_SMI_TABLE.format(errors="ERR!", state="GPU is lost"))
+    texts = statements(FileForm.NVIDIA_SMI, reports.NVIDIA_SMI_TABLE.format(errors="ERR!", state="GPU is lost"))
     assert "nvidia-smi: GPU 00000000:3B:00.0: Volatile Uncorr. ECC : ERR!" in texts
     assert any(text.startswith("nvidia-smi: GPU 00000000:3B:00.0: ") and "GPU is lost" in text for text in texts)
     assert not any("python" in text for text in texts)
@@ -114,7 +114,7 @@ def test_dcgm_health_says_what_is_wrong_with_which_gpu(text: str) -> None:
 
 
 def test_dcgm_diag_joins_what_its_table_cut() -> None:
-    assert said(FileForm.DCGM, reports.DCGM_DIAG) == [
+    assert statements(FileForm.DCGM, reports.DCGM_DIAG) == [
         "dcgmi diag: Page Retirement/Row Remap: Fail",
         "dcgmi diag: Page Retirement/Row Remap: Fail: GPU 3 A GPU row remap is pending. Reset the GPU.",
         "dcgmi diag: GPU Memory: Fail - GPU: 3",
@@ -143,7 +143,7 @@ def test_dcgm_diag_says_which_gpu_failed_below_those_that_passed() -> None:
         "| Warning: GPU3             | GPU 3 is hot                                   |",
         "+---------------------------+------------------------------------------------+",
     ]
-    assert said(FileForm.DCGM, "\n".join(rows)) == [
+    assert statements(FileForm.DCGM, "\n".join(rows)) == [
         "dcgmi diag: Deployment: Fail: GPU 3 has uncorrectable memory errors and row remappings are pending",
         "dcgmi diag: GPU Memory: Fail - GPU: 0",
         "dcgmi diag: GPU Memory: Fail: GPU 0 Error using CUDA API cuCtxCreate Check DCGM and system logs for errors. Reset "
@@ -165,7 +165,7 @@ def test_older_dcgm_has_its_warnings_as_text() -> None:
         '[{"gpu_ids": "0,1", "status": "Fail", "warnings": "replays"}, {"gpu_id": "2", "status": "Skip"}]}]}]}}'
     )
     assert form_of(text.encode()) is FileForm.DCGM
-    assert said(FileForm.DCGM, text) == ["dcgmi diag: GPU 0,1: PCIe: Fail: replays"]
+    assert statements(FileForm.DCGM, text) == ["dcgmi diag: GPU 0,1: PCIe: Fail: replays"]
 
 
 def test_ibstat_gives_a_line_a_port() -> None:
@@ -189,7 +189,7 @@ def test_sacct_is_read_by_its_columns_and_without_steps() -> None:
     (line,) = read(FileForm.SLURM_JOB, reports.SACCT_P.format(state="TIMEOUT", end="2026-05-01T09:05:11"))
     assert line.text.startswith("sacct: JobID=4711 JobName=train State=TIMEOUT ExitCode=0:0 ")
     assert line.time == "2026-05-01T09:05:11"
-    assert not any("CANCELLED" in text for text in said(FileForm.SLURM_JOB, reports.SACCT))
+    assert not any("CANCELLED" in text for text in statements(FileForm.SLURM_JOB, reports.SACCT))
 
 
 def test_scontrol_shows_when_the_job_ended() -> None:
@@ -220,11 +220,11 @@ def test_an_event_becomes_one_line_as_in_the_table() -> None:
         (line,) = read(FileForm.KUBERNETES, text)
         assert (line.text, line.time, "message:" in line.raw) == (wanted, "2026-05-01T09:05:11Z", True)
     assert form_of(as_json.encode()) is FileForm.KUBERNETES
-    assert said(FileForm.KUBERNETES, as_json) == [
+    assert statements(FileForm.KUBERNETES, as_json) == [
         "Normal   Scheduled   pod/a   to gpu-021",
         "Warning   Evicted   pod/a   low",
     ]
-    assert said(FileForm.KUBERNETES, " ".join(as_json.split())) == said(FileForm.KUBERNETES, as_json)
+    assert statements(FileForm.KUBERNETES, " ".join(as_json.split())) == statements(FileForm.KUBERNETES, as_json)
 
 
 def _event(reason: str, kind: str, message: str) -> dict[str, object]:
@@ -242,7 +242,7 @@ def _event(reason: str, kind: str, message: str) -> dict[str, object]:
 def test_a_pod_in_one_line_is_read_too() -> None:
     short = " ".join(reports.POD.split())
     assert form_of(short.encode()) is FileForm.KUBERNETES
-    assert '"reason": "OOMKilled",' in said(FileForm.KUBERNETES, short)
+    assert '"reason": "OOMKilled",' in statements(FileForm.KUBERNETES, short)
 
 
 def test_metrics_give_what_is_not_zero() -> None:
@@ -314,7 +314,7 @@ def test_ibdiagnet_names_the_host_of_a_port(text: str, where: str) -> None:
 
 
 def test_the_stages_of_ibdiagnet_1_that_found_errors_are_reported() -> None:
-    assert said(FileForm.INFINIBAND, reports.IBDIAGNET_1)[1:] == ["ibdiagnet: Link State Active Check: 2 errors"]
+    assert statements(FileForm.INFINIBAND, reports.IBDIAGNET_1)[1:] == ["ibdiagnet: Link State Active Check: 2 errors"]
 
 
 @pytest.mark.parametrize(

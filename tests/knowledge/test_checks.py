@@ -36,7 +36,7 @@ def line(text: str) -> int:
 
 
 @pytest.fixture
-def sound(tmp_path: Path) -> Path:
+def sound_entries(tmp_path: Path) -> Path:
     """A folder in which the model has no problem of its own."""
     for name in ("dataloader/worker-killed", "process/sigbus", "process/sigabrt", "storage/disk-full"):
         path = tmp_path / f"{name}.yaml"
@@ -49,8 +49,8 @@ def of_model(found: list[str]) -> list[str]:
     return [problem for problem in found if problem.startswith(FILE)]
 
 
-def test_a_sound_entry_has_no_problem(sound: Path) -> None:
-    assert of_model(broken(sound, "area: dataloader", "area: dataloader")) == []
+def test_a_sound_entry_has_no_problem(sound_entries: Path) -> None:
+    assert of_model(broken(sound_entries, "area: dataloader", "area: dataloader")) == []
 
 
 @pytest.mark.parametrize(
@@ -79,42 +79,44 @@ def test_a_sound_entry_has_no_problem(sound: Path) -> None:
          "RE2 rejects '(?=x)'", "en: Many workers with large"),
     ],
 )  # fmt: skip
-def test_a_broken_rule_is_reported_with_its_line(old: str, new: str, problem: str, at: str, sound: Path) -> None:
-    found = of_model(broken(sound, old, new))
+def test_a_broken_rule_is_reported_with_its_line(
+    old: str, new: str, problem: str, at: str, sound_entries: Path
+) -> None:
+    found = of_model(broken(sound_entries, old, new))
     assert any(item.startswith(f"{FILE}:{line(at)}: ") and problem in item for item in found), found
 
 
 @pytest.mark.parametrize("free", [r"(\S+)", r"(?P<pid>[\d;]+)"])
-def test_a_free_capture_in_a_command_is_reported(sound: Path, free: str) -> None:
+def test_a_free_capture_in_a_command_is_reported(sound_entries: Path, free: str) -> None:
     old = r"  pid: 'worker \(pid\(?s?\)? (\d+)'"
     new = old.replace(r"(\d+)", free)
-    path = sound / FILE
+    path = sound_entries / FILE
     path.write_text(MODEL.replace(old, new).replace("ls -lah /dev/shm | head", "kill {pid}"), encoding="utf-8")
-    knowledge = load([sound])
-    problem, *others = of_model(check(knowledge, [sound], small_bases(), ["dataloader.shm-bus-error"]).problems)
+    knowledge = load([sound_entries])
+    problem, *others = of_model(check(knowledge, [sound_entries], small_bases(), ["dataloader.shm-bus-error"]).problems)
     assert problem.startswith(f"{FILE}:{line(old)}: the capture for a command is too broad")
     assert others == []
 
 
-def test_too_few_examples_are_reported(sound: Path) -> None:
+def test_too_few_examples_are_reported(sound_entries: Path) -> None:
     head, _, _ = MODEL.partition("examples:")  # those of cases count too, so only the near miss is wanting
-    path = sound / FILE
+    path = sound_entries / FILE
     path.write_text(head + "examples:\n  match: ['RuntimeError: unable to write to file </torch_1_2>']\n", "utf-8")
-    report = check(load([sound]), [sound], small_bases(), ["dataloader.shm-bus-error"])
+    report = check(load([sound_entries]), [sound_entries], small_bases(), ["dataloader.shm-bus-error"])
     found = of_model([*report.problems, *report.warnings])
     assert [item.partition(": ")[2] for item in found if "no example of this entry shows" not in item] == [
         "no near miss in examples.no_match: add a similar message that means something else",
     ]
 
 
-def test_an_example_belongs_to_one_entry(sound: Path) -> None:
-    path = sound / "dataloader" / "copy.yaml"
+def test_an_example_belongs_to_one_entry(sound_entries: Path) -> None:
+    path = sound_entries / "dataloader" / "copy.yaml"
     path.write_text(MODEL.replace("id: dataloader.shm-bus-error", "id: dataloader.copy"), encoding="utf-8")
-    found = broken(sound, "area: dataloader", "area: dataloader")
+    found = broken(sound_entries, "area: dataloader", "area: dataloader")
     assert any("has the same example as dataloader.copy" in item for item in found)
 
 
-def test_each_example_is_read_once(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_example_is_read_once(sound_entries: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[bytes] = []
 
     def opened(text: bytes) -> Run:
@@ -122,11 +124,11 @@ def test_each_example_is_read_once(sound: Path, monkeypatch: pytest.MonkeyPatch)
         return from_bytes(text)
 
     monkeypatch.setattr(checks, "from_bytes", opened)
-    (sound / FILE).write_text(MODEL, encoding="utf-8")
-    entry = load([sound]).entries["dataloader.shm-bus-error"]
+    (sound_entries / FILE).write_text(MODEL, encoding="utf-8")
+    entry = load([sound_entries]).entries["dataloader.shm-bus-error"]
     of_cases = [example for case in entry.cases for example in (case.example, *case.other_examples)]
     assert set(entry.match_examples) & set(of_cases)
-    check(load([sound]), [sound], small_bases(), [entry.id])
+    check(load([sound_entries]), [sound_entries], small_bases(), [entry.id])
     assert len(set(read)) == len(read) > len(of_cases)
 
 

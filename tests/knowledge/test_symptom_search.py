@@ -30,7 +30,7 @@ def index(knowledge: KnowledgeBase) -> SearchIndex:
     return SearchIndex(knowledge)
 
 
-def found(index: SearchIndex, query: str, limit: int = 3) -> list[str]:
+def search(index: SearchIndex, query: str, limit: int = 3) -> list[str]:
     return [hit.entry for hit in index.search(query, limit)]
 
 
@@ -42,19 +42,19 @@ def test_expected_entries_exist(knowledge: KnowledgeBase) -> None:
 @pytest.mark.parametrize("part", PARTS)
 def test_19_of_20_questions_find_a_right_entry_among_the_first_three(part: str, index: SearchIndex) -> None:
     missed = [
-        symptom["q"] for symptom in SYMPTOMS[part] if not set(symptom["expect"]) & set(found(index, symptom["q"]))
+        symptom["q"] for symptom in SYMPTOMS[part] if not set(symptom["expect"]) & set(search(index, symptom["q"]))
     ]
     assert len(missed) <= 0.05 * len(SYMPTOMS[part]), missed
 
 
 def test_what_is_about_no_failure_finds_nothing(index: SearchIndex) -> None:
-    answered = {query: found(index, query) for query in UNRELATED if found(index, query)}
+    answered = {query: search(index, query) for query in UNRELATED if search(index, query)}
     assert len(answered) <= 0.1 * len(UNRELATED), answered
 
 
 def test_one_everyday_word_among_strange_ones_is_not_an_answer(index: SearchIndex) -> None:
-    assert found(index, "memory grows")
-    assert not found(index, "how do dahlias and begonias grow")
+    assert search(index, "memory grows")
+    assert not search(index, "how do dahlias and begonias grow")
 
 
 def test_every_entry_is_found_by_its_own_questions(knowledge: KnowledgeBase, index: SearchIndex) -> None:
@@ -62,7 +62,7 @@ def test_every_entry_is_found_by_its_own_questions(knowledge: KnowledgeBase, ind
         (entry.id, question)
         for entry in knowledge.entries.values()
         for _, question in entry.asks
-        if entry.id not in found(index, question)
+        if entry.id not in search(index, question)
     ]
     assert not lost
 
@@ -87,7 +87,7 @@ def test_advice_can_be_asked_for_in_both_languages(knowledge: KnowledgeBase) -> 
     ],
 )
 def test_mixed_misspelt_and_verbatim_questions(query: str, entry: str, index: SearchIndex) -> None:
-    assert entry in found(index, query)
+    assert entry in search(index, query)
 
 
 @pytest.mark.parametrize("query", ["", "   ", "??!", "pizza recipe", "the of and", "\x00\ud800", "饕餮"])
@@ -103,17 +103,17 @@ def test_scores_fall_from_at_most_one(index: SearchIndex) -> None:
 
 
 def test_a_huge_question_is_cut(index: SearchIndex) -> None:
-    assert found(index, "cuda out of memory " + "x" * 1_000_000) == found(index, "cuda out of memory")
+    assert search(index, "cuda out of memory " + "x" * 1_000_000) == search(index, "cuda out of memory")
 
 
 def test_the_index_is_kept_by_content(knowledge: KnowledgeBase, tmp_path: Path) -> None:
     few = replace(knowledge, entries={"cuda.oom": knowledge.entries["cuda.oom"]}, digest="sha256:few")
-    assert found(load_index(few, tmp_path), "out of memory") == ["cuda.oom"]
+    assert search(load_index(few, tmp_path), "out of memory") == ["cuda.oom"]
     (kept,) = tmp_path.glob("search-*")
     kept.write_bytes(b"rubbish")
-    assert found(load_index(few, tmp_path), "out of memory") == ["cuda.oom"]
+    assert search(load_index(few, tmp_path), "out of memory") == ["cuda.oom"]
     none = replace(knowledge, entries={}, digest="sha256:none")
-    assert found(load_index(none, tmp_path), "out of memory") == []
+    assert search(load_index(none, tmp_path), "out of memory") == []
 
 
 def test_text_is_cut_into_words_parts_and_single_characters() -> None:
@@ -134,8 +134,8 @@ def test_the_longest_phrase_wins() -> None:
 
 
 def test_words_that_say_nothing_are_left_out(index: SearchIndex) -> None:
-    assert found(index, "请问大佬，为什么显存不足") == found(index, "显存不足")
-    assert found(index, "hello, why do I get CUDA out of memory") == found(index, "CUDA out of memory")
+    assert search(index, "请问大佬，为什么显存不足") == search(index, "显存不足")
+    assert search(index, "hello, why do I get CUDA out of memory") == search(index, "CUDA out of memory")
 
 
 def test_synonyms_that_are_not_lists_are_refused(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_a_pattern_that_never_stops_is_taken_out_of_the_scan(monkeypatch: pytest
     assert len(list(chosen.select(b"WidgetError: x\nTraceback (most recent call last):\n"))) == 1
 
 
-def boxed(label: str, frames: int) -> str:
+def boxed_traceback(label: str, frames: int) -> str:
     rows = [f"/env/torch/part{number}.py:{number} in call_{number}" for number in range(frames)]
     box = ["╭─── Traceback (most recent call last) ───╮", *(f"│ {row:<40}│" for row in rows), f"╰{'─' * 41}╯"]
     return "".join(f"{label}{line}\n" for line in [*box, "WidgetError: spindle"])
@@ -94,7 +94,7 @@ def boxed(label: str, frames: int) -> str:
 
 @pytest.mark.parametrize("label", ["", "[rank7]: "])
 def test_the_frames_in_a_box_are_known_again_up_to_its_end(label: str) -> None:
-    data = (boxed(label, 40) * 6 + boxed(label, 41)).encode()
+    data = (boxed_traceback(label, 40) * 6 + boxed_traceback(label, 41)).encode()
     *alike, other = (hit for hit in hits().select(data) if hit.wide)
     assert [bool(hit.frames_end) for hit in alike] == [False] + [True] * 5
     assert data[alike[-1].frames_end :].decode().startswith(f"{label}╰")

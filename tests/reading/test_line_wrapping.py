@@ -12,14 +12,14 @@ from torchtriage.reading.unwrap.line_wrapping import cut_width, labelled_width, 
 LOG = [BANNER, *steps(range(2), count=4), *traceback("KeyError: 'image'"), agent(1), BANNER, *report((0, 1))]
 
 
-def cut(at: int, mark: str = "") -> list[str]:
+def wrapped_lines(at: int, mark: str = "") -> list[str]:
     return [mark + line[start : start + at] for line in LOG for start in range(0, max(len(line), 1), at)]
 
 
 @pytest.mark.parametrize("at", [72, 80, 100, 120])
 @pytest.mark.parametrize("mark", ["", "> "])
 def test_lines_that_were_cut_are_whole_again(at: int, mark: str) -> None:
-    lines = cut(at, mark)
+    lines = wrapped_lines(at, mark)
     assert cut_width(lines) == at + len(mark)
     whole, numbers = rejoin_cut(lines, at + len(mark))
     assert whole == [mark + line for line in LOG]

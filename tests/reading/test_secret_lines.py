@@ -76,17 +76,20 @@ STAYS = {
 DAMAGED = ["auth.login('kerberos'", "run_20260301T101010Z_gpu07"]
 
 
-def drawn(kind: str, dice: random.Random) -> str:
+def random_secret(kind: str, dice: random.Random) -> str:
     if kind == "P":
         return dice.choice(PASSWORDS)
     if kind == "U":
-        return "-".join(drawn(f"H{length}", dice) for length in (8, 4, 4, 4, 12))
+        return "-".join(random_secret(f"H{length}", dice) for length in (8, 4, 4, 4, 12))
     if kind == "W12":
         return " ".join("".join(dice.choices(string.ascii_lowercase, k=5)) for _ in range(12))
     if kind == "J":
-        head, claims = ('{"alg":"HS256","typ":"JWT"}', f'{{"sub":"{drawn("B12", dice)}"}}')
+        head, claims = ('{"alg":"HS256","typ":"JWT"}', f'{{"sub":"{random_secret("B12", dice)}"}}')
         return ".".join(
-            [*(base64.b64encode(part.encode()).decode().rstrip("=") for part in (head, claims)), drawn("u43", dice)]
+            [
+                *(base64.b64encode(part.encode()).decode().rstrip("=") for part in (head, claims)),
+                random_secret("u43", dice),
+            ]
         )
     while True:
         value = "".join(dice.choices(ALPHABETS[kind[0]], k=int(kind[1:])))
@@ -100,7 +103,7 @@ def filled(template: str, seed: str) -> tuple[str, list[str]]:
     secrets: list[str] = []
 
     def secret(found: re.Match[str]) -> str:
-        secrets.append(drawn(found[1], dice))
+        secrets.append(random_secret(found[1], dice))
         return secrets[-1]
 
     def packed(found: re.Match[str]) -> str:
@@ -108,13 +111,13 @@ def filled(template: str, seed: str) -> tuple[str, list[str]]:
         secrets[:] = [one for one in secrets if one not in found[1]] + [spelled.rstrip("=")]
         return spelled
 
-    text = re.sub("‹([^›]+)›", lambda found: drawn(found[1], dice), template)
+    text = re.sub("‹([^›]+)›", lambda found: random_secret(found[1], dice), template)
     text = re.sub("⟪(BEGIN|END) (\\w+)⟫", r"-----\1 \2 PRIVATE KEY-----", text)
     text = re.sub("⟦([^⟧]+)⟧", packed, re.sub("«([^»]+)»", secret, text))
     return text, secrets
 
 
-def stays(secret: str, cleaned: str) -> bool:
+def is_readable(secret: str, cleaned: str) -> bool:
     """Returns whether the secret, or eight characters of a long one, can be read."""
     parts = [secret] if len(secret) < 12 else [secret[at : at + 8] for at in range(len(secret) - 7)]
     return any(part in cleaned for part in parts)
@@ -131,7 +134,7 @@ def test_secrets_go_from_lines_as_logs_hold_them(name: str, prefix: str) -> None
         assert secrets, template
         text = "\n".join(prefix + line for line in text.split("\n"))
         cleaned = redact(text)
-        if any(stays(secret, cleaned) for secret in secrets) and not template.startswith(tuple(STAYS[name])):
+        if any(is_readable(secret, cleaned) for secret in secrets) and not template.startswith(tuple(STAYS[name])):
             left.append(cleaned)
     assert not left
     assert len(STAYS[name]) * 20 <= len(templates)

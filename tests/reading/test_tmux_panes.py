@@ -11,19 +11,22 @@ LOG = [BANNER, *steps(range(2), count=6), *traceback("KeyError: 'image'"), agent
 WIDTH = 90
 
 
-def cut(lines: list[str]) -> list[str]:
+def wrapped_lines(lines: list[str]) -> list[str]:
     return [line[at : at + WIDTH] for line in lines for at in range(0, max(len(line), 1), WIDTH)]
 
 
 def test_the_pane_with_the_log_is_read() -> None:
-    lines = [f"{at % 7} of seven│{line:{WIDTH}}│top - 09:0{at % 10}:00 up 3 days" for at, line in enumerate(cut(LOG))]
+    lines = [
+        f"{at % 7} of seven│{line:{WIDTH}}│top - 09:0{at % 10}:00 up 3 days"
+        for at, line in enumerate(wrapped_lines(LOG))
+    ]
     places = bar_columns(lines)
     assert places == [10, WIDTH + 11]
     assert rejoin_panes(lines, places)[0] == [line.rstrip() for line in LOG]
 
 
 def test_of_two_logs_each_is_a_stream_of_its_own() -> None:
-    lines = [f"{line:{WIDTH}}│{line}" for line in cut(LOG)]
+    lines = [f"{line:{WIDTH}}│{line}" for line in wrapped_lines(LOG)]
     items = [json.loads(line) for line in rejoin_panes(lines, bar_columns(lines))[0]]
     for pane in ("pane 1", "pane 2"):
         assert [each["log"] for each in items if each["stream"] == pane] == [line.rstrip() for line in LOG]

@@ -10,7 +10,7 @@ from torchtriage.reading.windows import AFTER, AFTER_WIDE, BEFORE, BEFORE_WIDE, 
 SCANNER = Scanner(lambda: [rb"HIT"])
 
 
-def kept(data: bytes, chunk: int = 1 << 20, number: int = 1) -> tuple[list[tuple[int, bytes]], Windows]:
+def kept_pieces(data: bytes, chunk: int = 1 << 20, number: int = 1) -> tuple[list[tuple[int, bytes]], Windows]:
     windows = Windows(SCANNER, frozenset(), lambda index, line: True, number)
     chunks = (data[start : start + chunk] for start in range(0, len(data), chunk))
     pieces = windows.read(blocks(chunks, "log"))
@@ -22,7 +22,7 @@ def kept(data: bytes, chunk: int = 1 << 20, number: int = 1) -> tuple[list[tuple
 def test_lines_around_a_hit_are_kept_with_their_numbers() -> None:
     filler = [b"healthy line number %06d" % number for number in range(40_000)]
     filler[20_000] = b"a HIT stands here"
-    lines, windows = kept(b"\n".join(filler) + b"\n")
+    lines, windows = kept_pieces(b"\n".join(filler) + b"\n")
     found = [number for number, line in lines if number > HEAD // 20 and number < 40_000 - TAIL // 20]
     assert found == list(range(20_001 - BEFORE, 20_001 + AFTER + 1))
     assert dict(lines)[20_001] == b"a HIT stands here"
@@ -48,7 +48,7 @@ def test_above_the_head_of_a_traceback_more_is_kept_and_no_line_twice() -> None:
     ("number", "part"), [(1, 1), (WHOLE, 1), (2 * WHOLE, 2), (MAX_DIVISOR * WHOLE, MAX_DIVISOR), (10**6, MAX_DIVISOR)]
 )
 def test_of_thousands_of_files_each_keeps_less(number: int, part: int) -> None:
-    lines, windows = kept(b"".join(b"%09d\n" % line for line in range(1, 60_001)), number=number)
+    lines, windows = kept_pieces(b"".join(b"%09d\n" % line for line in range(1, 60_001)), number=number)
     assert 0 <= (HEAD + TAIL) // part // 10 - len(lines) <= 2
     assert lines[0] == (1, b"000000001")
     assert lines[-1] == (60_000, b"000060000")
@@ -58,7 +58,7 @@ def test_of_thousands_of_files_each_keeps_less(number: int, part: int) -> None:
 @given(st.lists(st.sampled_from([b"", b"x", b"HIT", b"some text", b"y" * 50]), max_size=60), st.integers(1, 70))
 def test_a_small_log_is_kept_whole_however_it_arrives(lines: list[bytes], chunk: int) -> None:
     data = b"\n".join(lines)
-    found, windows = kept(data, chunk)
+    found, windows = kept_pieces(data, chunk)
     expected = data.split(b"\n")
     if expected[-1] == b"":
         expected.pop()
@@ -87,8 +87,8 @@ def test_a_log_that_starts_with_a_hole_of_nul_bytes_is_a_log() -> None:
 
 
 def test_only_what_goes_by_is_sampled() -> None:
-    _, short = kept(b"step 1 loss 0.5\nthe end\n")
+    _, short = kept_pieces(b"step 1 loss 0.5\nthe end\n")
     assert not short.sampled
-    _, long = kept(b"a healthy line\n" * 400_000)
+    _, long = kept_pieces(b"a healthy line\n" * 400_000)
     assert long.sampled
     assert all(number < long.lines for number, _ in long.sampled)
