@@ -77,7 +77,7 @@ def report_success(context: Any) -> None:
 
 
 def report(context: Any, exception: BaseException | None) -> dict[str, Any]:
-    """-> the incident of an exception that ended a task. Raises OSError, ValueError, client.Undelivered."""
+    """Returns the incident of an exception that ended a task. Raises OSError, ValueError, client.Undelivered."""
     settings = settings_here()
     text = "".join(traceback.format_exception(type(exception), exception, getattr(exception, "__traceback__", None)))
     query = client.query_of(settings, {**facts_of(context), "exit_code": "1"}, [])
@@ -85,7 +85,7 @@ def report(context: Any, exception: BaseException | None) -> dict[str, Any]:
 
 
 def facts_of(context: Any) -> dict[str, str]:
-    """-> what a context tells of its task, as the client takes it. All attempts of a task instance are one job."""
+    """Returns the facts about the task of a context, for the client. All attempts of a task instance are one job."""
     task = context["ti"]
     index = getattr(task, "map_index", -1)
     return {

@@ -60,9 +60,9 @@ def fit(make_trainer: Callable[[frozenset[str]], Any], name: str = "", most: int
 
 
 def log_of(error: TrainingFailedError) -> str:
-    """-> a failure as a log: what each worker raised, with its rank before each line.
+    """Returns a failure as a log: the exception of each worker, with its rank before each line.
 
-    Ray tells the tracebacks in the text alone, one for all ranks that raised the same; the exceptions have none.
+    Ray has the tracebacks only in its text, one for all ranks with the same exception. The exceptions have none.
     """
     parts = _OF_RANKS.split(str(error))
     if len(parts) == 1:
@@ -78,7 +78,7 @@ def log_of(error: TrainingFailedError) -> str:
 
 
 def _decision(error: TrainingFailedError, facts: dict[str, str], labels: list[str]) -> dict[str, Any]:
-    """-> what is decided about a failure; nothing where the service does not say so."""
+    """Returns the decision about a failure, or an empty dict if the service makes none."""
     try:
         settings = client.settings_of(argparse.Namespace(), 60)
         if not settings.url:

@@ -34,7 +34,7 @@ _OLD = 3600  # seconds, after which a job that does not get ready is reported as
 
 
 def ask(job: str) -> Facts | None:
-    """-> what scontrol says of a job; nothing in it where Slurm has forgotten it; None where it does not answer."""
+    """Returns what scontrol prints about a job: empty if Slurm no longer knows it, None if Slurm does not answer."""
     try:
         done = subprocess.run(
             ["scontrol", "show", "job", job, "-o"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60
@@ -48,8 +48,8 @@ def ask(job: str) -> Facts | None:
 
 
 def expanded(pattern: str, facts: Facts) -> list[str]:
-    """-> the files that a pattern of --output names. What scontrol left in it is filled in as for a batch script; where
-    there is no such file, whatever fits."""
+    """Returns the files that a pattern of --output names. Fills in the parts that scontrol left open, as for a batch
+    script. If there is no such file, returns all files that match."""
     if "\\" in pattern:
         return [pattern.replace("\\", "")]
     job = facts.get("JobId", "*")
@@ -87,7 +87,7 @@ def expanded(pattern: str, facts: Facts) -> list[str]:
 
 
 def known(facts: Facts) -> client.Facts:
-    """-> what scontrol says of a job, as the service takes it."""
+    """Returns what scontrol prints about a job, as parameters of the API."""
     code, _, number = facts.get("ExitCode", "").partition(":")
     told = {
         "job_id": facts.get("JobId", ""),
@@ -111,7 +111,7 @@ def known(facts: Facts) -> client.Facts:
 
 
 def _seconds(moment: str) -> str:
-    """-> seconds since 1970 of a time as scontrol writes it: local, without a zone."""
+    """Returns the seconds since 1970 of a time that scontrol prints: local time without a zone."""
     with contextlib.suppress(ValueError, OverflowError):
         return str(int(time.mktime(time.strptime(moment, "%Y-%m-%dT%H:%M:%S"))))
     return ""
@@ -152,7 +152,7 @@ def acting_as(user: str) -> Iterator[None]:
 
 
 def members_of(facts: Facts) -> list[client.Member]:
-    """-> the job's outputs and, where Slurm ended it, how it did."""
+    """Returns the job's output files and, if Slurm ended it, how."""
     paths: list[str] = []
     for name in ("StdOut", "StdErr"):
         paths += [path for path in expanded(facts.get(name, ""), facts) if path not in paths]
@@ -218,7 +218,7 @@ def requeue_if_decided(settings: client.Settings, incident: dict[str, Any], job:
 
 
 def _scontrol(*words: str) -> str:
-    """-> what scontrol complains about; empty where it did what was asked."""
+    """Returns the error message of scontrol; empty if it succeeded."""
     try:
         done = subprocess.run(["scontrol", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
@@ -239,7 +239,7 @@ def collect(settings: client.Settings, options: argparse.Namespace) -> int:
 
 
 def settle(settings: client.Settings, path: str, states: list[str], requeue: bool = False) -> bool:
-    """-> whether a record is done with: its job reported, and requeued where that is decided, or nothing to report."""
+    """Returns whether a record is finished: its job is reported, and requeued if so decided, or needs no report."""
     with open(path, "rb") as file:
         pairs = (word.split("=", 1) for word in file.read().decode(errors="replace").split("\0") if "=" in word)
     record = dict(pairs)
@@ -265,7 +265,7 @@ def settle(settings: client.Settings, path: str, states: list[str], requeue: boo
 
 
 def ended(facts: Facts, record: Facts) -> Facts:
-    """-> the facts of the attempt that a record tells of, also where Slurm has forgotten the job or requeued it."""
+    """Returns the facts about the attempt in a record, even if Slurm has requeued the job or no longer knows it."""
     names = {
         "JobId": "JOB_ID",
         "JobName": "JOB_NAME",

@@ -337,7 +337,7 @@ class Others:
     failures, in the order of the log."""
 
     def __init__(self, live: Iterable[Finding], own: Iterable[Finding], facts: Environment) -> None:
-        self.imports, self.anew = LastFindingPerScript(), LastFindingPerScript()
+        self.imports, self.restarts = LastFindingPerScript(), LastFindingPerScript()
         self._ended: dict[str, Position] = {}  # the position of the last exception that ended a script
         for finding in live:
             if _failed_import(finding):
@@ -347,7 +347,7 @@ class Others:
                 self._ended[script] = max(finding.position, self._ended.get(script, START))
                 if _is_separate_failure(finding):
                     place = finding.position
-                    self.anew.add(finding, Position(place.file, place.line - _max_traceback_lines(finding)))
+                    self.restarts.add(finding, Position(place.file, place.line - _max_traceback_lines(finding)))
         own = tuple(own)
         self._own = sorted(finding.position for finding in own)
         self._entered = max((each.position for each in own if _begins_at_entry_point(each, facts)), default=START)
@@ -405,7 +405,7 @@ def _restarted_without_modules(company: FailureContext) -> bool:
 
 def _restarted_and_failed(company: FailureContext) -> bool:
     """Returns whether the script was started again in the same log and failed again."""
-    return company.alone and company.others.anew.restarted(company.finding)
+    return company.alone and company.others.restarts.restarted(company.finding)
 
 
 # These findings are set aside, although no step shows that the run survived them.

@@ -31,7 +31,7 @@ class Alertmanager:
     """
 
     pace = 0.0
-    hears = frozenset({NoticeKind.REPEAT, NoticeKind.STATUS})
+    extra_notices = frozenset({NoticeKind.REPEAT, NoticeKind.STATUS})
 
     def __init__(
         self, outgoing: Outgoing, url: str, hours: int, labels: dict[str, str], token: str = "", user: str = ""
@@ -52,7 +52,7 @@ class Alertmanager:
         if notice.kind is NoticeKind.TEST:
             self._post([_alert({"alertname": TEST, **self._labels}, notice, now, now + _TESTED)])
             return None
-        if thread is None and notice.kind in self.hears:
+        if thread is None and notice.kind in self.extra_notices:
             return None
         labels = json.loads(thread.ts) if thread else self._labels | _labels_of(notice)
         over = notice.status in (GroupStatus.RESOLVED, GroupStatus.IGNORED) or notice.muted_until is not None

@@ -13,7 +13,7 @@ class ThroughApprise:
     """Sends notices to Apprise URLs."""
 
     pace = 1.0
-    hears: frozenset[NoticeKind] = frozenset()
+    extra_notices: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, urls: tuple[str, ...]) -> None:
         """Needs the extra. Raises ValueError for a URL that Apprise does not support."""

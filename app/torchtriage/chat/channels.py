@@ -31,12 +31,12 @@ from torchtriage.settings.channels import ChannelOptions, Routes, routes_of
 class Sender(Protocol):
     """Sends notices to one destination.
 
-    `pace` is the minimum time between two messages, in seconds. `hears` are the kinds of notices that it gets besides
-    alerts. If there are any, the group's thread is kept.
+    `pace` is the minimum time between two messages, in seconds. `extra_notices` are the kinds of notices that it gets
+    besides alerts. If there are any, the group's thread is kept.
     """
 
     pace: float
-    hears: frozenset[NoticeKind]
+    extra_notices: frozenset[NoticeKind]
 
     def send(
         self, notice: Notice, key: str, thread: Thread | None = None, first: Notice | None = None
@@ -65,7 +65,7 @@ class Channels:
 
     def hearing(self, kind: NoticeKind) -> set[str]:
         """Returns the names of the channels that get notices of this kind."""
-        return {name for name, one in self.senders.items() if kind in one.hears}
+        return {name for name, one in self.senders.items() if kind in one.extra_notices}
 
 
 NOWHERE = Channels({}, Routes((), ()), Outgoing())

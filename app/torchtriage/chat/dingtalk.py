@@ -25,7 +25,7 @@ _MAX_BYTES = 6000  # bytes; more than 20,000 are refused
 
 class DingTalk:
     pace = 3.1  # 20 a minute
-    hears: frozenset[NoticeKind] = frozenset()
+    extra_notices: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, outgoing: Outgoing, url: str, secret: str = "") -> None:
         self._outgoing = outgoing

@@ -23,7 +23,7 @@ _WAIT = 60.0  # seconds until the limits per minute are over
 
 class Feishu:
     pace = 0.7  # Feishu allows 100 messages a minute and 5 a second
-    hears: frozenset[NoticeKind] = frozenset()
+    extra_notices: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, outgoing: Outgoing, url: str, secret: str = "") -> None:
         self._outgoing = outgoing

@@ -35,7 +35,7 @@ class IssueTracker(ABC):
     name."""
 
     pace = 1.0  # GitHub asks for this pause between two calls that write
-    hears = frozenset({NoticeKind.STATUS})
+    extra_notices = frozenset({NoticeKind.STATUS})
 
     def __init__(self, place: str) -> None:
         self.place = place

@@ -42,7 +42,7 @@ class Server:
 
 class Mail:
     pace = 0.0
-    hears: frozenset[NoticeKind] = frozenset()
+    extra_notices: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, server: Server, sender: str, to: tuple[str, ...], tls: ssl.SSLContext | None = None) -> None:
         self._server = server

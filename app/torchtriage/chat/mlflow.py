@@ -22,7 +22,7 @@ class MLflow:
     """
 
     pace = 0.0
-    hears = frozenset({NoticeKind.INCIDENT})
+    extra_notices = frozenset({NoticeKind.INCIDENT})
 
     def __init__(self, outgoing: Outgoing, url: str, token: str, user: str = "", hosts: tuple[str, ...] = ()) -> None:
         self._outgoing = outgoing

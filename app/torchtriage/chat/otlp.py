@@ -60,7 +60,7 @@ class OtlpLogs:
     """Sends every incident as a log record. A record that is sent again has the same `log.record.uid`."""
 
     pace = 0.0
-    hears = frozenset({NoticeKind.INCIDENT})
+    extra_notices = frozenset({NoticeKind.INCIDENT})
 
     def __init__(self, endpoint: OtlpEndpoint) -> None:
         self._endpoint = endpoint

@@ -17,7 +17,7 @@ class SlackWebhook:
     """Posts notices to an incoming webhook."""
 
     pace = 1.0
-    hears: frozenset[NoticeKind] = frozenset()
+    extra_notices: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, outgoing: Outgoing, url: str, buttons: bool) -> None:
         self._outgoing = outgoing
@@ -33,7 +33,7 @@ class SlackBot:
     message."""
 
     pace = 1.0
-    hears = frozenset({NoticeKind.REPEAT})
+    extra_notices = frozenset({NoticeKind.REPEAT})
 
     def __init__(self, api: SlackApi, channel: str, buttons: bool) -> None:
         self._api = api

@@ -37,7 +37,7 @@ class WandB:
     """
 
     pace = 0.0
-    hears = frozenset({NoticeKind.INCIDENT})
+    extra_notices = frozenset({NoticeKind.INCIDENT})
 
     def __init__(self, outgoing: Outgoing, url: str, key: str, hosts: tuple[str, ...] = ()) -> None:
         self._outgoing = outgoing

@@ -16,7 +16,7 @@ class Webhook:
     """Sends notices to one URL."""
 
     pace = 0.0
-    hears: frozenset[NoticeKind] = frozenset()
+    extra_notices: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, outgoing: Outgoing, url: str, secret: str = "") -> None:
         self._outgoing = outgoing

@@ -20,7 +20,7 @@ _MAX_BYTES = 2048  # maximum bytes of a text
 
 class WeCom:
     pace = 3.1  # WeCom allows 20 messages a minute
-    hears: frozenset[NoticeKind] = frozenset()
+    extra_notices: frozenset[NoticeKind] = frozenset()
 
     def __init__(self, outgoing: Outgoing, url: str) -> None:
         self._outgoing = outgoing

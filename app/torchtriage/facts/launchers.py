@@ -32,7 +32,7 @@ class LauncherRegexes:
         self.frames = re.compile(vocabulary.regex("launcher-frames"))
         starts = vocabulary.patterns("launch-starts")
         self._begins = re.compile("|".join(item.exact for item in starts))
-        self._begins_anew = re.compile("|".join(item.exact for item in starts if item.name == "anew"))
+        self._restarts = re.compile("|".join(item.exact for item in starts if item.name == "anew"))
         self.by_name = regexes_by_name(vocabulary.patterns("launchers"))
         self._order = {name: place for place, name in enumerate(self.by_name)}
 
@@ -42,7 +42,7 @@ class LauncherRegexes:
 
     def restarts(self, text: str) -> bool:
         """Returns whether a new launch starts with this line even if the previous one did not visibly end."""
-        return bool(self._begins_anew.search(text[:_MAX_START_LENGTH]))
+        return bool(self._restarts.search(text[:_MAX_START_LENGTH]))
 
     def outermost(self, matched: MatchedRegexes) -> str | None:
         """Returns the outermost launcher that a line shows, or None."""

@@ -148,7 +148,7 @@ def _notify(service: Service, item: OutboxItem) -> Keep:
     found = sender.send(notice, item.key, thread, first)
 
     def keep(session: Session) -> None:
-        if sender.hears and item.group and found != thread:
+        if sender.extra_notices and item.group and found != thread:
             slack_state.keep_thread(session, item.group, item.channel, found)
 
     return keep

@@ -51,7 +51,7 @@ from torchtriage.web.pages.markdown import markdown
 from torchtriage.web.pages.rendering import render
 from torchtriage.web.pages.run_timeline import RunTimeline, run_timeline
 from torchtriage.web.pages.urls import moment
-from torchtriage.web.pages.wait_picture import WaitPicture, wait_picture
+from torchtriage.web.pages.wait_diagram import WaitDiagram, wait_diagram
 
 router = APIRouter()
 _SIMILAR = 5  # other incidents of the group that are shown
@@ -75,7 +75,7 @@ class IncidentPage:
     address: str
     evidence: tuple[EvidenceRow, ...]
     timeline: RunTimeline | None
-    waits: WaitPicture | None
+    waits: WaitDiagram | None
     tree: tuple[Branch, ...]
     attempts: tuple[AttemptRow, ...]
     group: Group | None
@@ -200,7 +200,7 @@ def incident_page(service: Service, incident_id: str, lang: Language) -> Inciden
         address=f"{service.settings.base_url}/incidents/{found.id}",
         evidence=evidence_rows(verdict.root_cause) if verdict and verdict.root_cause else (),
         timeline=run_timeline(verdict) if verdict else None,
-        waits=wait_picture(verdict) if verdict else None,
+        waits=wait_diagram(verdict) if verdict else None,
         tree=cascade_tree(verdict) if verdict else (),
         attempts=attempt_rows(verdict.attempts) if verdict else (),
         group=group,

@@ -35,7 +35,7 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitPicture:
+class WaitDiagram:
     """Waiting ranks on the left, and the ranks that they wait for on the right."""
 
     left: tuple[Box, ...]
@@ -45,7 +45,7 @@ class WaitPicture:
     box_height: int = _HIGH
 
 
-def wait_picture(verdict: Verdict) -> WaitPicture | None:
+def wait_diagram(verdict: Verdict) -> WaitDiagram | None:
     """Returns the picture, or None if the verdict has no states of ranks, as older ones do not."""
     states = verdict.run.waits
     if not states:
@@ -53,7 +53,7 @@ def wait_picture(verdict: Verdict) -> WaitPicture | None:
     right = _boxes([state for state in states if _stands_right(state)])
     left = _boxes([state for state in states if not _stands_right(state)])
     high = max(len(left), len(right)) * (_HIGH + _APART) - _APART
-    return WaitPicture(left, right, tuple(_lines(left, right)), high)
+    return WaitDiagram(left, right, tuple(_lines(left, right)), high)
 
 
 def _stands_right(state: RankState) -> bool:

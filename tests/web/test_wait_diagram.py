@@ -14,7 +14,7 @@ from torchtriage.domain.evidence import RankState
 from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import Verdict
 from torchtriage.storage.verdict_json import from_stored, to_stored
-from torchtriage.web.pages.wait_picture import wait_picture
+from torchtriage.web.pages.wait_diagram import wait_diagram
 
 
 def state(ranks: str, kind: str = "waits", waits_for: str = "", suspect: bool = False) -> RankState:
@@ -29,7 +29,7 @@ def of(*states: RankState) -> Verdict:
 
 
 def test_lines_lead_along_the_chain_of_waiting() -> None:
-    picture = wait_picture(
+    picture = wait_diagram(
         of(state("3", "missing", suspect=True), state("0-1", waits_for="2"), state("2", waits_for="3"))
     )
     assert picture is not None
@@ -42,10 +42,10 @@ def test_lines_lead_along_the_chain_of_waiting() -> None:
 
 
 def test_ten_thousand_ranks_are_a_few_boxes() -> None:
-    picture = wait_picture(of(state("5603", "absent", suspect=True), state("0-5602,5604-9999", waits_for="5603")))
+    picture = wait_diagram(of(state("5603", "absent", suspect=True), state("0-5602,5604-9999", waits_for="5603")))
     assert picture is not None
     assert (len(picture.left), len(picture.right), len(picture.lines)) == (1, 1, 1)
-    many = wait_picture(of(state(",".join(map(str, range(0, 10_000, 2))))))
+    many = wait_diagram(of(state(",".join(map(str, range(0, 10_000, 2))))))
     assert many is not None
     assert len(many.left[0].label) <= 32
 
@@ -53,7 +53,7 @@ def test_ten_thousand_ranks_are_a_few_boxes() -> None:
 def test_an_older_verdict_has_no_picture_and_stays_readable() -> None:
     old = to_stored(of(state("0")))
     del old["run"]["waits"]
-    assert wait_picture(from_stored(old)) is None
+    assert wait_diagram(from_stored(old)) is None
     kept = from_stored(to_stored(of(state("0-2", waits_for="3"))))
     assert kept.run.waits == (state("0-2", waits_for="3"),)
 
