@@ -83,7 +83,7 @@ def _screens() -> st.SearchStrategy[FirstScreen]:
 
 
 def hostile() -> st.SearchStrategy[Notice]:
-    """-> notices of which every part that a log, a job or a host decides is anything."""
+    """Returns notices of which every part that a log, a job or a host decides is anything."""
     some = st.none() | HOSTILE
     return st.builds(
         usual,

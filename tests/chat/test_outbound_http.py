@@ -40,7 +40,7 @@ def test_only_addresses_of_the_internet_are_public(address: str, public: bool) -
 
 
 def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """-> TLS for a server of this name, and for a client that trusts it."""
+    """Returns TLS for a server of this name, and for a client that trusts it."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)

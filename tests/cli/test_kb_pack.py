@@ -103,7 +103,7 @@ CASE_ID = f"{ENTRY_OF_CASE}/frobnicator-lock"
 
 
 def with_case(folder: Path, files: dict[str, str]) -> Path:
-    """-> a folder of these files."""
+    """Returns a folder of these files."""
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)

@@ -15,7 +15,7 @@ WAYS = {way: secret_of(number) for number, way in enumerate(LOGS)}
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """-> by way the path of a log that nobody has redacted."""
+    """Returns by way the path of a log that nobody has redacted."""
     folder = tmp_path_factory.mktemp("logs")
     paths = {}
     for number, (way, log) in enumerate(LOGS.items()):

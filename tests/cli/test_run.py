@@ -62,7 +62,7 @@ class Runner:
         return subprocess.Popen([*PROGRAM, *words], cwd=self.folder, env=self.environment, **(pipes | options))
 
     def run(self, *words: str) -> tuple[int, str, str]:
-        """-> status and what was written to the two outputs."""
+        """Returns status and what was written to the two outputs."""
         with self.start(*words) as process:
             output, errors = process.communicate(timeout=120)
         return process.returncode, output.decode(), errors.decode()
@@ -215,7 +215,7 @@ def test_the_command_dies_with_it(runner: Runner) -> None:
 
 @pytest.fixture
 def terminal(runner: Runner) -> Iterator[int]:
-    """-> the other end of a terminal on which `torchtriage run` runs a command that waits for Ctrl-C."""
+    """Returns the other end of a terminal on which `torchtriage run` runs a command that waits for Ctrl-C."""
     script = "import os, signal\nsignal.signal(signal.SIGINT, lambda *_: (print('caught', flush=True), os._exit(5)))\nprint(os.isatty(0), os.isatty(1), flush=True)\nprint('said', input())\nsignal.pause()"
     pid, other = pty.fork()
     if pid == 0:

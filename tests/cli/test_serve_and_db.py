@@ -180,7 +180,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[str]]:
-    """-> the exit status of `torchtriage db …`, and the lines that it prints."""
+    """Returns the exit status of `torchtriage db …`, and the lines that it prints."""
     given = options("db", *arguments)
     status = given.run(given)
     return status, capsys.readouterr().out.splitlines()

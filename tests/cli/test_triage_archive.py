@@ -48,7 +48,7 @@ def keys(out: Path) -> list[str]:
 
 
 def family(pid: int) -> set[int]:
-    """-> a process and all that it started."""
+    """Returns a process and all that it started."""
     children = {int(path.parent.name) for path in Path("/proc").glob("[0-9]*/stat") if _parent(path) == pid}
     return {pid}.union(*(family(child) for child in children))
 

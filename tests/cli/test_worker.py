@@ -85,7 +85,7 @@ def test_a_worker_triages_a_servers_incidents_and_waiting_callers_get_the_verdic
 
 
 def shown(port: int) -> str:
-    """-> what a worker tells Prometheus."""
+    """Returns what a worker tells Prometheus."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
     connection.request("GET", "/metrics")
     text = connection.getresponse().read().decode()

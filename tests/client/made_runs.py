@@ -73,7 +73,7 @@ def made_run(seed: int, hours: float = 1.5, silent_evaluations: bool = False) ->
 
 
 def made_hang(seed: int, hours: float = 1.5) -> tuple[list[Print], float]:
-    """-> the same, but from a time on nothing is printed, or only what a monitor says every minute, or the watchdog after
+    """Returns the same, but from a time on nothing is printed, or only what a monitor says every minute, or the watchdog after
     ten minutes; that time."""
     chance = random.Random(f"hang {seed}")
     run = list(made_run(seed, hours))
@@ -90,7 +90,7 @@ def made_hang(seed: int, hours: float = 1.5) -> tuple[list[Print], float]:
 
 
 def watched(run: list[Print], until: float, stacks: bool = False) -> list[tuple[float, News]]:
-    """-> what a watch tells of a run that is looked at until then, each with its time. `stacks`: it can have them."""
+    """Returns what a watch tells of a run that is looked at until then, each with its time. `stacks`: it can have them."""
     watch, news = Watch(Limits(), 0.0), list[tuple[float, News]]()
     at, now = 0, 0.0
     while now < until:

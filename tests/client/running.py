@@ -51,23 +51,23 @@ class Bench:
         return subprocess.Popen(self.command(*arguments), env=full, cwd=self.folder, **(pipes | options))
 
     def run(self, *arguments: str, **options: Any) -> tuple[int, str, str]:
-        """-> the client's status and what it wrote to its two outputs."""
+        """Returns the client's status and what it wrote to its two outputs."""
         process = self.start(*arguments, **options)
         output, errors = process.communicate(timeout=120)
         return process.returncode, (output or b"").decode(), (errors or b"").decode()
 
     def script(self, text: str, *options: str, **more: Any) -> tuple[int, str, str]:
-        """-> the same of a Python script that the client runs."""
+        """Returns the same of a Python script that the client runs."""
         return self.run("run", *options, "--", sys.executable, "-c", text, **more)
 
     def incidents(self) -> list[dict[str, Any]]:
-        """-> what the service got from this test, the newest first."""
+        """Returns what the service got from this test, the newest first."""
         with urllib.request.urlopen(f"{self.url}/api/v1/incidents?user={self.user}") as answer:
             found: list[dict[str, Any]] = json.load(answer)["items"]
         return found
 
     def triaged(self) -> dict[str, Any]:
-        """-> the newest incident, once it has its verdict."""
+        """Returns the newest incident, once it has its verdict."""
         deadline = time.monotonic() + 300  # a busy machine triages later
         while (incident := self.incidents()[0])["state"] != "triaged":
             assert time.monotonic() < deadline, incident
@@ -75,7 +75,7 @@ class Bench:
         return incident
 
     def log(self, name: str) -> str:
-        """-> the lines of the stored file whose name ends so, of the newest incident."""
+        """Returns the lines of the stored file whose name ends so, of the newest incident."""
         incident = self.incidents()[0]
         file = next(file["name"] for file in incident["log"]["files"] if file["name"].endswith(name))
         with urllib.request.urlopen(

@@ -22,7 +22,7 @@ QUIET = "exit 1"  # of a program that may not
 
 
 def programs(bench: Bench, **texts: str) -> dict[str, str]:
-    """-> an environment in which the host's programs are these; dmesg and journalctl may not, where nothing is said."""
+    """Returns an environment in which the host's programs are these; dmesg and journalctl may not, where nothing is said."""
     environment = dict(GATHER)
     for name, text in ({"dmesg": QUIET, "journalctl": QUIET} | texts).items():
         environment |= program(bench.folder / "bin", name.replace("_", "-"), text)
@@ -30,7 +30,7 @@ def programs(bench: Bench, **texts: str) -> dict[str, str]:
 
 
 def names_in(bundle: Path) -> list[str]:
-    """-> the names of the files that a report in the spool holds."""
+    """Returns the names of the files that a report in the spool holds."""
     with bundle.open("rb") as file:
         file.readline()  # its parameters
         with tarfile.open(fileobj=file, mode="r:gz") as tar:

@@ -142,7 +142,7 @@ def test_a_background_process_keeps_its_output(alone: Bench) -> None:
 
 @pytest.fixture
 def terminal(alone: Bench) -> Iterator[tuple[int, int]]:
-    """-> the client's process, which runs LISTENER on a terminal of its own, and that terminal's other end."""
+    """Returns the client's process, which runs LISTENER on a terminal of its own, and that terminal's other end."""
     size = "import os, sys; print([sys.__dict__[name].isatty() for name in ('stdin', 'stdout', 'stderr')], tuple(os.get_terminal_size(1)))"
     winch = "signal.signal(signal.SIGWINCH, lambda *_: os.write(1, (str(tuple(os.get_terminal_size(1))) + chr(10)).encode()))"
     pid, other = pty.fork()

@@ -18,7 +18,7 @@ NEW_LINE = 'print("WARNING: pinned memory is off", flush=True)\n'
 
 
 def installed(bench: Bench, name: str, version: str) -> dict[str, str]:
-    """-> an environment whose `python3` has this package."""
+    """Returns an environment whose `python3` has this package."""
     home = bench.folder / f"{name}-{version}"
     (home / "lib/python3.11/site-packages" / f"{name}-{version}.dist-info").mkdir(parents=True)
     (home / "bin").mkdir()

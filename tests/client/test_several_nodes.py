@@ -24,7 +24,7 @@ sys.exit(1)
 
 
 def node(bench: Bench, rank: int, script: str, **environment: str) -> str:
-    """-> what the client of one of two nodes of a Slurm step says."""
+    """Returns what the client of one of two nodes of a Slurm step says."""
     told = {
         "SLURM_JOB_ID": bench.user,
         "SLURM_NODEID": str(rank),

@@ -43,7 +43,7 @@ def watched(bench: Bench, *options: str, environment: dict[str, str] | None = No
 
 
 def until(process: subprocess.Popen[bytes], words: str) -> list[str]:
-    """-> the lines of standard error up to the one with these words."""
+    """Returns the lines of standard error up to the one with these words."""
     assert process.stderr is not None
     lines = []
     for line in iter(process.stderr.readline, b""):
@@ -140,7 +140,7 @@ def test_a_client_that_is_killed_leaves_a_report_that_replaces_the_provisional_o
 
 
 def program(folder: Path, name: str, text: str) -> dict[str, str]:
-    """-> an environment with a program of this name first on the PATH."""
+    """Returns an environment with a program of this name first on the PATH."""
     folder.mkdir(exist_ok=True)
     (folder / name).write_text("#!/bin/sh\n" + text)
     (folder / name).chmod(0o755)

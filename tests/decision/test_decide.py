@@ -27,7 +27,7 @@ def failed(
 
 
 def before(failure: Failure, *attempts: int, **other: object) -> list[AttemptRecord]:
-    """-> earlier attempts that were alike but for their numbers and `other`."""
+    """Returns earlier attempts that were alike but for their numbers and `other`."""
     return [replace(failure.record, attempt=attempt, **other) for attempt in attempts]  # type: ignore[arg-type]
 
 

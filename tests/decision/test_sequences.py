@@ -31,7 +31,7 @@ class Played:
 
 
 def play(seed: int) -> Played:
-    """-> the job as it goes when its decisions are taken; once it is stopped or waits, one more attempt is made."""
+    """Returns the job as it goes when its decisions are taken; once it is stopped or waits, one more attempt is made."""
     policy, played = load_policy(), Played(made(seed))
     while len(played.attempts) < _MAX_COUNT:
         failed = played.job.attempt()
@@ -59,7 +59,7 @@ def furthest(attempts: list[Failure]) -> int:
 
 
 def went_on(played: Played) -> bool:
-    """-> whether the attempt after the last decision got further than all before."""
+    """Returns whether the attempt after the last decision got further than all before."""
     return played.after is None or (played.after.record.step or 0) > furthest(played.attempts)
 
 

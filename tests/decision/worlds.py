@@ -31,7 +31,7 @@ class Job:
     excluded: frozenset[str] = frozenset()
 
     def attempt(self) -> Failure | None:
-        """-> how the next attempt fails; None where it ends well."""
+        """Returns how the next attempt fails; None where it ends well."""
         number, self.attempts = self.attempts, self.attempts + 1
         found = self.goes_wrong(self, self.at, self.excluded)
         if found is None:
@@ -99,7 +99,7 @@ def on_host(
 
 
 def made(seed: int) -> Job:
-    """-> one job of some kind, the same for the same seed."""
+    """Returns one job of some kind, the same for the same seed."""
     chance = random.Random(seed)
     kinds = list(_KINDS.items())
     kind, make = kinds[seed % len(kinds)]

@@ -18,7 +18,7 @@ def engine() -> Engine:
 
 @pytest.fixture(scope="session")
 def tell(engine: Engine) -> Callable[[bytes | Path | Run], Told]:
-    """-> outcome, entry and fingerprint of a log."""
+    """Returns outcome, entry and fingerprint of a log."""
 
     def told(log: bytes | Path | Run) -> Told:
         run = from_bytes(log) if isinstance(log, bytes) else open_path(log) if isinstance(log, Path) else log

@@ -68,7 +68,7 @@ def _frames(job: Job, file: str, function: str) -> list[tuple[str, int, str, str
 
 
 def begin(job: Job) -> Blocks:
-    """-> what stands before the failure: a launcher's banner and steps that went well."""
+    """Returns what stands before the failure: a launcher's banner and steps that went well."""
     return [[BANNER], *([line] for line in steps(range(job.ranks), count=job.steps))]
 
 
@@ -78,7 +78,7 @@ def _peers(job: Job) -> Blocks:
 
 
 def _raised(message: str, file: str, function: str) -> Callable[[Job], Blocks]:
-    """-> a failure by an exception in the user's code; `{…}` in its message are the job's."""
+    """Returns a failure by an exception in the user's code; `{…}` in its message are the job's."""
 
     def failure(job: Job) -> Blocks:
         told = message.format(job=job, path=f"{job.home}/data/shard-{job.number}.tar")

@@ -64,7 +64,7 @@ def upload(data: bytes) -> Run:
 
 @st.composite
 def spliced(draw: st.DrawFn) -> bytes:
-    """-> pieces of logs, in any order, prefixed, doubled and cut."""
+    """Returns pieces of logs, in any order, prefixed, doubled and cut."""
     piece = st.tuples(st.sampled_from(["", *PREFIXES]), st.sampled_from(LINES), st.integers(0, 400))
     lines = [prefix + line[: cut if cut < 60 else None] for prefix, line, cut in draw(st.lists(piece, max_size=15))]
     return draw(st.sampled_from(["\n", "\r\n", "\r", "\n\n"])).join(lines).encode()
@@ -91,7 +91,7 @@ def test_each_piece_alone_and_behind_each_prefix(engine: Engine, line: str) -> N
 
 
 def damaged(data: bytearray, dice: random.Random) -> bytes:
-    """-> the bytes with some of them changed, taken away and put in."""
+    """Returns the bytes with some of them changed, taken away and put in."""
     for _ in range(dice.randint(1, 30)):
         at = dice.randrange(len(data))
         match dice.randrange(3):
@@ -130,7 +130,7 @@ def test_damaged_archives(engine: Engine, pack: Callable[[bytes], bytes], dice: 
 
 
 def work(engine: Engine, data: bytes) -> int:
-    """-> how many lines of our own code run for a log."""
+    """Returns how many lines of our own code run for a log."""
     count = 0
     ours = str(Path(__file__).resolve().parents[2] / "app" / "torchtriage")
 

@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 
 def make(offset: int) -> Callable[[str, Any], Any]:
-    """-> what the tests ask of the other process."""
+    """Returns what the tests ask of the other process."""
     kept = bytearray()
 
     def do(what: str, value: Any = None) -> Any:

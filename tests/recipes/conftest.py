@@ -77,7 +77,7 @@ class Recipe:
         self.python = os.environ.get(f"{name.upper()}_PYTHON")
 
     def run(self, script: str, *words: str, url: str | None = None) -> dict[str, Any]:
-        """-> what a script of this folder tells."""
+        """Returns what a script of this folder tells."""
         told = self.folder / "told.json"
         environment = {
             "PATH": os.environ["PATH"], "HOME": str(self.folder), "TOLD": str(told), "TORCHTRIAGE_SPOOL": str(self.folder), "TORCHTRIAGE_SCRATCH": str(self.folder / "scratch"),

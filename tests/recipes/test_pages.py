@@ -22,7 +22,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def holds(whole: Any, part: Any) -> bool:
-    """-> whether a part stands somewhere in the whole as it is."""
+    """Returns whether a part stands somewhere in the whole as it is."""
     if isinstance(part, dict) and isinstance(whole, dict) and all(holds(whole.get(key), part[key]) for key in part):
         return True
     inner = whole.values() if isinstance(whole, dict) else whole if isinstance(whole, list) else ()

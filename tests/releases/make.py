@@ -46,7 +46,7 @@ RuntimeError: the frobnicator of layer 7 is out of tune
 
 
 def log(number: int, place: str, size: str = "2.00 GiB") -> bytes:
-    """-> a log that differs from others of its place as those of one cause do; `place` is a file and a function."""
+    """Returns a log that differs from others of its place as those of one cause do; `place` is a file and a function."""
     file, _, function = place.partition(" ")
     text = _OUT_OF_MEMORY if function else _UNEXPLAINED
     return text.format(user="ann", line=number, file=file, function=function, size=size).encode()
@@ -80,7 +80,7 @@ def _fill(service: Service) -> None:
 
 
 def _come(service: Service, number: int, place: str, size: str = "2.00 GiB", cluster: str = "green") -> str:
-    """-> the group of a new incident."""
+    """Returns the group of a new incident."""
     upload = Upload("run.log", iter([log(number, place, size)]))
     job = Job(job_id=str(number), user="ann", cluster=cluster)
     incident = accept(service, job, [upload], START + timedelta(minutes=number)).incident_id

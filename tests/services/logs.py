@@ -34,14 +34,14 @@ def upload(*chunks: bytes, name: str = "log") -> Upload:
 
 
 def triaged(service: Service, log: bytes, job: str) -> str:
-    """-> the id of an incident whose triage is done."""
+    """Returns the id of an incident whose triage is done."""
     incident_id = accept(service, Job(job_id=job), [upload(log)]).incident_id
     triage_incident(service, incident_id)
     return incident_id
 
 
 def with_triager(service: Service, run: Callable[..., Any]) -> Service:
-    """-> the same service with another triager."""
+    """Returns the same service with another triager."""
     triager: Any = SimpleNamespace(run=run)
     return dataclasses.replace(service, triager=triager)
 
@@ -57,6 +57,6 @@ def tar(files: dict[str, bytes], mode: str = "w:gz") -> bytes:
 
 
 def kept(service: Service) -> list[Path]:
-    """-> every file of the log store, those under way included."""
+    """Returns every file of the log store, those under way included."""
     root = service.blobs.incoming.folder.parents[1]
     return sorted(path for path in root.rglob("*") if path.is_file() and path.name != "lock")

@@ -73,7 +73,7 @@ def service(tmp_path: Path, database_url: str, slack: FakeSlack) -> Iterator[Ser
 
 
 def failed(service: Service, log: bytes = OUT_OF_MEMORY, **job: Any) -> str:
-    """-> the id of a failed run that was triaged."""
+    """Returns the id of a failed run that was triaged."""
     job = {"job_id": f"job-{next(_numbers)}"} | job
     incident = accept(service, Job(**job), [upload(log)]).incident_id
     triage_incident(service, incident)
@@ -394,7 +394,7 @@ class Receivers:
         return Told(b"{}")
 
     def routes(self, folder: Path, *names: str) -> dict[str, Any]:
-        """-> the settings with which all alerts go to these paths, in their order."""
+        """Returns the settings with which all alerts go to these paths, in their order."""
         channels = [
             f'[channels.{name.replace("/", "-")}]\nkind = "webhook"\nurl = "{self.url}/{name}"' for name in names
         ]
@@ -481,7 +481,7 @@ def test_work_longer_than_a_lease_stays_with_its_process(
 
 
 def due(service: Service) -> datetime:
-    """-> when the one item may be taken by another."""
+    """Returns when the one item may be taken by another."""
     (item,) = outbox.list_outbox(service).items
     return item.due_at
 

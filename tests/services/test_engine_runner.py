@@ -123,7 +123,7 @@ def test_a_service_does_not_start_with_broken_knowledge(tmp_path: Path, overlay:
 
 
 def fragile(settings: Settings, _: KnowledgeBase) -> Callable[..., Any]:
-    """-> what stands for the triage in each process: an order's `bytes` say how often its process is killed, as the
+    """Returns what stands for the triage in each process: an order's `bytes` say how often its process is killed, as the
     kernel does it. The answer is how many others were under way at its end."""
     calls = settings.data_dir
 
@@ -165,7 +165,7 @@ def test_a_triage_that_is_killed_again_when_alone_fails_with_a_reason(calling: C
 
 
 def killed_once(settings: Settings, knowledge: KnowledgeBase) -> Callable[..., Any]:
-    """-> what a process of the triage calls; the first that is asked is killed as it begins."""
+    """Returns what a process of the triage calls; the first that is asked is killed as it begins."""
     triager = InProcess(settings, knowledge)
 
     def call(method: str, *arguments: Any) -> Any:
@@ -189,7 +189,7 @@ def test_an_incident_survives_the_kill_of_its_triage(tmp_path: Path, overlay: Pa
 
 
 def without_room(settings: Settings, knowledge: KnowledgeBase) -> Callable[..., Any]:
-    """-> the triage in processes that the kernel kills as they start, until there is room."""
+    """Returns the triage in processes that the kernel kills as they start, until there is room."""
     if not (settings.data_dir / "room").exists():
         os.kill(os.getpid(), signal.SIGKILL)
     triager = InProcess(settings, knowledge)

@@ -55,7 +55,7 @@ def triaged(service: Service, log: bytes = LOG) -> Incident:
 
 
 def asked(service: Service, incident: Incident) -> ExplanationState:
-    """-> what there is once the model was asked one time."""
+    """Returns what there is once the model was asked one time."""
     queue_question(service, incident.id, "en", "ann")
     outbox.send_one(service)
     return explanation_of(service, incident.id)

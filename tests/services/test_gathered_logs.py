@@ -48,7 +48,7 @@ def taken(service: Service, *told: dict[str, Any], seconds: float = 0) -> Sorted
 
 
 def due(service: Service, seconds: float) -> list[Incident]:
-    """-> the incidents that were made so many seconds later, triaged."""
+    """Returns the incidents that were made so many seconds later, triaged."""
     made = report_due(service, NOW + timedelta(seconds=seconds))
     for incident in made:
         triage_incident(service, incident)

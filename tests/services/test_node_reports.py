@@ -52,7 +52,7 @@ def job(rank: int, **told: Any) -> Job:
 
 
 def reported(service: Service, rank: int, log: bytes, at: datetime | None = None, **told: Any) -> Incident:
-    """-> the incident, triaged, after a node's report."""
+    """Returns the incident, triaged, after a node's report."""
     accepted = accept(service, job(rank, **told), [upload(log)], at)
     triage_incident(service, accepted.incident_id)
     return read_incident(service, accepted.incident_id)

@@ -89,7 +89,7 @@ def triaged(service: Service, incident_id: str) -> None:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[tuple[int, int]]:
-    """-> process id and port of a server of its own."""
+    """Returns process id and port of a server of its own."""
     environment = os.environ | {"TRIAGE_DATA_DIR": str(folder), "TRIAGE_WORKERS": "0", "TRIAGE_LOG_LEVEL": "error"}
     command = [sys.executable, "-m", "torchtriage.cli.main", "serve", "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as running:

@@ -47,7 +47,7 @@ def service(tmp_path: Path, database_url: str, slack: FakeSlack) -> Iterator[Ser
 
 
 def reported(service: Service, log: bytes, provisional: bool | None, **job: Any) -> Incident:
-    """-> the incident, triaged."""
+    """Returns the incident, triaged."""
     accepted = accept(service, Job(**(RUN | job), provisional=provisional), [upload(log)])
     triage_incident(service, accepted.incident_id)
     return read_incident(service, accepted.incident_id)

@@ -83,7 +83,7 @@ class Wiser:
 
 
 def wiser(service: Service, broken: str = "") -> Service:
-    """-> the same service with other knowledge."""
+    """Returns the same service with other knowledge."""
     knowledge = dataclasses.replace(service.knowledge, digest="sha256:tomorrow")
     return dataclasses.replace(service, knowledge=knowledge, triager=Wiser(service, broken))
 
@@ -196,7 +196,7 @@ DEADLY = b"this log ends whatever reads it\n"
 
 
 def deadly(settings: Settings, knowledge: KnowledgeBase) -> Callable[..., Any]:
-    """-> what a process of the triage calls, except that one log kills it, as a bug in a C library would."""
+    """Returns what a process of the triage calls, except that one log kills it, as a bug in a C library would."""
     triager = InProcess(settings, knowledge)
     triage = triager._changed
 

@@ -57,7 +57,7 @@ ways = pytest.mark.parametrize("spoil", WAYS)
 
 
 def sent(service: Service, job: str, log: bytes = OUT_OF_MEMORY) -> Incident:
-    """-> the incident as it is once what is in the queue has been done, which these tests do by hand."""
+    """Returns the incident as it is once what is in the queue has been done, which these tests do by hand."""
     incident_id = accept(service, Job(job_id=job), [upload(log)]).incident_id
     return read(service, incident_id)
 
@@ -226,7 +226,7 @@ def test_a_log_that_can_not_be_removed_now_is_swept_later(service: Service, capl
 
 
 def left_behind(service: Service, log: bytes, days: float = 2) -> Path:
-    """-> a stored log without an incident, put there so many days ago, as it is where a row could not be kept."""
+    """Returns a stored log without an incident, put there so many days ago, as it is where a row could not be kept."""
     with service.blobs.writing() as writer:
         writer.write(log)
         writer.finish()

@@ -55,7 +55,7 @@ def work(tmp_path: Path) -> Work:
 
 
 def done(work: Work) -> dict[str, dict[str, Any]]:
-    """-> the line of each log; a log with two is a failure."""
+    """Returns the line of each log; a log with two is a failure."""
     lines = [json.loads(line) for path in Path(work.target).glob("*.jsonl") for line in path.read_text().splitlines()]
     assert len({line["key"] for line in lines}) == len(lines)
     return {line["key"]: line for line in lines}

@@ -77,7 +77,7 @@ def renamed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def come(service: Service, number: int, place: str, size: str = "2.00 GiB", cluster: str = "green") -> Group:
-    """-> the group of a new incident, as it is then."""
+    """Returns the group of a new incident, as it is then."""
     job = Job(job_id=str(number), user="ann", cluster=cluster)
     incident = accept(service, job, [upload(log(number, place, size))]).incident_id
     triage_incident(service, incident)
@@ -94,7 +94,7 @@ def retriage(service: Service) -> int:
 
 
 def members(service: Service, group: str) -> set[str | None]:
-    """-> the entries of a group's incidents."""
+    """Returns the entries of a group's incidents."""
     found = list_incidents(service, IncidentFilter(group=group), 100).items
     return {incident.entry for incident in found}
 

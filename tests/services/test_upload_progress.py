@@ -29,7 +29,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def waited(clock: Clock, counter: UploadCounter, seconds: float) -> float:
-    """-> for how long work that can wait gave way."""
+    """Returns for how long work that can wait gave way."""
     began = clock.now
     counter.wait_for_uploads(seconds)
     return clock.now - began

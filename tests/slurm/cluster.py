@@ -19,7 +19,7 @@ _OVER = ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "NODE_FAIL", "OUT_OF_MEM
 
 
 def missing() -> str | None:
-    """-> why there can be no cluster here; None where there can."""
+    """Returns why there can be no cluster here; None where there can."""
     absent = [name for name in PROGRAMS if shutil.which(name, path=_PATH) is None]
     if absent:
         return f"no Slurm here: {', '.join(absent)} not found (apt-get install {' '.join(PACKAGES)})"
@@ -75,14 +75,14 @@ class Cluster:
         self._stack.close()
 
     def run(self, *command: str) -> str:
-        """-> what a command of Slurm prints; what it complains about too."""
+        """Returns what a command of Slurm prints; what it complains about too."""
         done = subprocess.run(
             command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         return done.stdout
 
     def submit(self, script: str, *options: str, arguments: tuple[str, ...] = ()) -> str:
-        """-> the id of a batch job that runs `script`."""
+        """Returns the id of a batch job that runs `script`."""
         path = self.folder / f"{len(list(self.folder.glob('*.sbatch')))}.sbatch"
         path.write_text(script)
         command = ["sbatch", "--parsable", *options, str(path), *arguments]

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """-> a folder with what docs/slurm.md says to install."""
+    """Returns a folder with what docs/slurm.md says to install."""
     folder = tmp_path_factory.mktemp("opt") / "torchtriage"
     shutil.copytree(ROOT / "deploy" / "slurm", folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "app" / "torchtriage" / "client" / "torchtriage_client.py", folder)

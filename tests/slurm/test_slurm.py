@@ -47,7 +47,7 @@ END
 
 
 def reports(service: LiveServer, job: str) -> list[dict[str, Any]]:
-    """-> the incidents of a job, the newest first."""
+    """Returns the incidents of a job, the newest first."""
     with urllib.request.urlopen(f"{service.url}/api/v1/incidents?limit=200") as answer:
         found = json.load(answer)["items"]
     return [incident for incident in found if incident["job"].get("job_id") == job]

@@ -14,7 +14,7 @@ from torchtriage.storage.database import Database
 
 @contextmanager
 def counted_statements(database: Database) -> Iterator[Counter[str]]:
-    """-> how often each statement is sent until this is left; with several sets of values, once for each of them."""
+    """Returns how often each statement is sent until this is left; with several sets of values, once for each of them."""
     counted: Counter[str] = Counter()
 
     def count(_connection: Any, _cursor: Any, statement: str, values: Any, _context: Any, many: bool) -> None:

@@ -35,7 +35,7 @@ def found(dice: random.Random) -> Any:
 
 
 def kept(database: Database) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """-> what the rows of counts, and of hosts, say, by their keys."""
+    """Returns what the rows of counts, and of hosts, say, by their keys."""
     with database.reading() as session:
         rows = session.execute(select(CountRow)).scalars().all()
         by_host = session.execute(select(HostCountRow)).scalars().all()
@@ -46,7 +46,7 @@ def kept(database: Database) -> tuple[dict[Any, Any], dict[Any, Any]]:
 
 
 def true(database: Database) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """-> what they should say, counted from the incidents one by one."""
+    """Returns what they should say, counted from the incidents one by one."""
     verdicts_of: dict[Any, list[int]] = defaultdict(lambda: [0, 0])
     of_hosts: dict[Any, list[int]] = defaultdict(lambda: [0, 0, 0])
     with database.reading() as session:

@@ -30,7 +30,7 @@ def opened(folder: Path) -> Service:
 
 
 def modes(folder: Path) -> dict[str, int]:
-    """-> the rights of the folder and of the database's files."""
+    """Returns the rights of the folder and of the database's files."""
     paths = [folder, *folder.glob("torchtriage.db*")]
     return {path.name: stat.S_IMODE(path.stat().st_mode) for path in paths}
 

@@ -34,7 +34,7 @@ OPEN, RESOLVED = GroupChange(GroupStatus.OPEN, "bo", "mine"), GroupChange(GroupS
 
 
 def come(session: Session, name: str, at: int = 0, settled: bool = True, host: str = "gpu-1") -> str:
-    """-> the group of a new incident, of the fingerprint of this name."""
+    """Returns the group of a new incident, of the fingerprint of this name."""
     incident = values.added(session, f"{name} {at} {host}", at)
     found = values.summary(f"v1:{name}", host=host)
     assert values.save(session, incident, values.verdict(), found, settled)

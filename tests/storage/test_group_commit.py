@@ -32,7 +32,7 @@ class Desk:
 
 
 def asked(desk: Desk, count: int) -> list[int | Exception]:
-    """-> what each of `count` threads got, of which the first alone is worked on at once."""
+    """Returns what each of `count` threads got, of which the first alone is worked on at once."""
     together = GroupCommit[int, int]()
 
     def ask(item: int) -> int | Exception:

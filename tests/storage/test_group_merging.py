@@ -18,7 +18,7 @@ from torchtriage.storage.group_merging import CannotRegroup
 
 
 def seen(session: Session, name: str, at: int = 0) -> str:
-    """-> the group of a new incident, of the fingerprint of this name."""
+    """Returns the group of a new incident, of the fingerprint of this name."""
     incident = values.triaged(session, f"{name} {at}", at, values.summary(f"v1:{name}"))
     group = incidents.read(session, incident).group
     assert group is not None

@@ -13,7 +13,7 @@ HOUR = timedelta(hours=1)
 
 
 def due(database: Database, at: timedelta) -> list[str]:
-    """-> what waits so long after START."""
+    """Returns what waits so long after START."""
     with database.transaction() as session:
         return [incident for incident, _ in triage_claims.waiting(session, values.START + at)]
 

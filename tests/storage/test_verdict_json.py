@@ -38,7 +38,7 @@ def of_release(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]
 
 
 def without_later_fields(verdict: dict[str, Any], older: dict[str, Any]) -> dict[str, Any]:
-    """-> the parts of a verdict that an older one has; what came since has a default."""
+    """Returns the parts of a verdict that an older one has; what came since has a default."""
     return {
         name: without_later_fields(verdict[name], value) if isinstance(value, dict) else verdict[name]
         for name, value in older.items()

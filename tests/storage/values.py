@@ -34,7 +34,7 @@ def summary(fingerprint: str | None = "v1:aa", **other: Any) -> VerdictSummary:
 
 
 def verdict(outcome: str = "explained", advice: str = "none", knowledge: str = "sha256:old") -> Verdict:
-    """-> a verdict that says no more than its outcome, and holds what not every database takes."""
+    """Returns a verdict that says no more than its outcome, and holds what not every database takes."""
     return Verdict(
         source="run.log",
         outcome=outcome,
@@ -55,12 +55,12 @@ def verdict(outcome: str = "explained", advice: str = "none", knowledge: str = "
 
 
 def added(session: Session, content: str = "a log", at: int = 0, **job: Any) -> str:
-    """-> the id of a new incident, received `at` seconds after START."""
+    """Returns the id of a new incident, received `at` seconds after START."""
     return add(session, Job(**job), stored(content), START + timedelta(seconds=at))[0]
 
 
 def add(session: Session, job: Job, log: StoredLog, at: datetime = START) -> tuple[str, bool]:
-    """-> the id of an incident, and whether it is new."""
+    """Returns the id of an incident, and whether it is new."""
     return new_incidents.add(session, [new_incidents.Received(job, log, at)])[0]
 
 
@@ -73,5 +73,5 @@ def triaged(
 
 
 def save(session: Session, incident: str, verdict: Verdict, found: VerdictSummary, settled: bool = True) -> bool:
-    """-> whether a verdict of START was kept."""
+    """Returns whether a verdict of START was kept."""
     return verdicts.save(session, [verdicts.NewVerdict(incident, verdict, found)], START, settled) == [True]

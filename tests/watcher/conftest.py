@@ -24,7 +24,7 @@ TIMEOUT = 300.0  # seconds, after which what should have happened has not
 
 
 def until(what: Callable[[], Any]) -> Any:
-    """-> the first true answer; fails where there is none for a long time."""
+    """Returns the first true answer; fails where there is none for a long time."""
     deadline = time.monotonic() + TIMEOUT
     while not (answer := what()):
         assert time.monotonic() < deadline, "it did not happen"
@@ -96,7 +96,7 @@ class Bench:
             self.api.interrupt()
 
     def incidents(self, count: int) -> list[dict[str, Any]]:
-        """-> what the service got of this cluster, the oldest first, once it is so many and all have their verdict."""
+        """Returns what the service got of this cluster, the oldest first, once it is so many and all have their verdict."""
 
         def found() -> list[dict[str, Any]]:
             items = self.asking.get(f"{self.url}/api/v1/incidents", params={"cluster": self.name}).json()["items"]
@@ -112,7 +112,7 @@ class Bench:
         return told
 
     def handled(self, watcher: Watcher, outcome: str) -> float:
-        """-> how many attempts came to an outcome so far."""
+        """Returns how many attempts came to an outcome so far."""
         return watcher.counters.registry.get_sample_value(
             "torchtriage_watcher_reports_total", {"outcome": outcome}) or 0  # fmt: skip
 

@@ -12,7 +12,7 @@ START = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=10)
 
 
 def at(seconds: int) -> str:
-    """-> the time so many seconds after the jobs of these tests began, as the API writes it."""
+    """Returns the time so many seconds after the jobs of these tests began, as the API writes it."""
     return (START + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -23,7 +23,7 @@ def uid(*words: object) -> str:
 def pod(name: str, owner: tuple[str, str, str] | None = None, *, namespace: str = "ml", labels: Json | None = None,
         annotations: Json | None = None, container: str = "pytorch", node: str = "gpu-1", gpus: int = 8,
         created: int = 0, version: int = 0) -> Json:  # fmt: skip
-    """-> a running pod. `owner`: apiVersion, kind and name."""
+    """Returns a running pod. `owner`: apiVersion, kind and name."""
     metadata: Json = {
         "name": name, "namespace": namespace, "uid": uid(namespace, name, created, version), "labels": labels or {},
         "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}", **(annotations or {})},
@@ -62,7 +62,7 @@ def terminated(code: int, reason: str, when: int, message: str = "") -> Json:
 
 
 def failed(told: Json, code: int = 1, reason: str = "Error", when: int = 300) -> Json:
-    """-> the pod after its container ended."""
+    """Returns the pod after its container ended."""
     new = copy.deepcopy(told)
     new["status"]["phase"] = "Succeeded" if code == 0 else "Failed"
     status = new["status"]["containerStatuses"][0]
@@ -71,7 +71,7 @@ def failed(told: Json, code: int = 1, reason: str = "Error", when: int = 300) ->
 
 
 def restarted(told: Json, code: int, when: int, reason: str = "Error") -> Json:
-    """-> the pod after its container ended and was started again in place."""
+    """Returns the pod after its container ended and was started again in place."""
     new = copy.deepcopy(told)
     status = new["status"]["containerStatuses"][0]
     status |= {"lastState": {"terminated": terminated(code, reason, when)}, "restartCount": status["restartCount"] + 1}
@@ -80,7 +80,7 @@ def restarted(told: Json, code: int, when: int, reason: str = "Error") -> Json:
 
 
 def evicted(told: Json, when: int, message: str) -> Json:
-    """-> the pod after the kubelet evicted it."""
+    """Returns the pod after the kubelet evicted it."""
     new = failed(told, 137, "Error", when)
     new["status"] |= {"reason": "Evicted", "message": message}
     new["status"]["conditions"].append(
@@ -90,7 +90,7 @@ def evicted(told: Json, when: int, message: str) -> Json:
 
 
 def leaving(told: Json, when: int, grace: int = 30) -> Json:
-    """-> the pod once somebody asked for it to be deleted."""
+    """Returns the pod once somebody asked for it to be deleted."""
     new = copy.deepcopy(told)
     new["metadata"] |= {"deletionTimestamp": at(when + grace), "deletionGracePeriodSeconds": grace}
     return new
@@ -110,7 +110,7 @@ def event(about: Json, reason: str, message: str, when: int, kind: str = "Warnin
 
 
 def of_pytorchjob(name: str, workers: int, gpus: int = 8) -> list[Json]:
-    """-> the running pods of a PyTorchJob: a master, and workers."""
+    """Returns the running pods of a PyTorchJob: a master, and workers."""
     made = []
     for number in range(workers + 1):
         role, index = ("master", 0) if number == 0 else ("worker", number - 1)
@@ -122,7 +122,7 @@ def of_pytorchjob(name: str, workers: int, gpus: int = 8) -> list[Json]:
 
 
 def of_jobset(name: str, attempt: int, pods: int, created: int) -> list[Json]:
-    """-> the running pods of one attempt of a JobSet with one replicated job, `node`, of one Job."""
+    """Returns the running pods of one attempt of a JobSet with one replicated job, `node`, of one Job."""
     made = []
     for index in range(pods):
         marks = {"jobset.sigs.k8s.io/jobset-name": name, "jobset.sigs.k8s.io/jobset-uid": uid("jobset", name),
@@ -136,7 +136,7 @@ def of_jobset(name: str, attempt: int, pods: int, created: int) -> list[Json]:
 
 
 def of_job(name: str, index: int, created: int = 0) -> Json:
-    """-> a running pod of an indexed Job."""
+    """Returns a running pod of an indexed Job."""
     marks = {"batch.kubernetes.io/job-completion-index": str(index)}
     labels = {**marks, "batch.kubernetes.io/job-name": name, "job-name": name}
     ending = uid(name, index, created)[:5]

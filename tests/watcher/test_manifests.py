@@ -33,7 +33,7 @@ def of_kind(kind: str) -> dict[str, Any]:
 
 
 def allowed() -> set[tuple[str, str]]:
-    """-> each verb and resource that the role gives."""
+    """Returns each verb and resource that the role gives."""
     rules = of_kind("ClusterRole")["rules"]
     assert all(rule["apiGroups"] == [""] and not {"resourceNames", "nonResourceURLs"} & set(rule) for rule in rules)
     return {(verb, resource) for rule in rules for verb in rule["verbs"] for resource in rule["resources"]}

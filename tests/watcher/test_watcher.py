@@ -36,7 +36,7 @@ def steps(rank: int, count: int = 30) -> str:
 
 
 def timed_out(rank: int) -> str:
-    """-> the log of a rank that waited for another."""
+    """Returns the log of a rank that waited for another."""
     lines = [
         f"[rank{rank}]:[E1120 09:15:21.000000000 ProcessGroupNCCL.cpp:632] [Rank {rank}] Watchdog caught collective "
         "operation timeout: WorkNCCL(SeqNum=77, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for "
@@ -118,7 +118,7 @@ def _log_is_read(bench: Bench, told: Json) -> bool:
 
 
 def _saved(bench: Bench) -> Json:
-    """-> the logs that an open attempt's folder is known to hold."""
+    """Returns the logs that an open attempt's folder is known to hold."""
     told = [json.loads(path.read_text()) for path in (bench.folder / "data" / "attempts").rglob("attempt.json")]
     return told[0]["read"] if told else {}
 

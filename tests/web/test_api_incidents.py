@@ -27,7 +27,7 @@ def send(client: TestClient, log: bytes = OUT_OF_MEMORY, **job: Any) -> dict[str
 
 
 def problem(answer: Any, status: int) -> dict[str, Any]:
-    """-> the error of an answer, which has the one form that all have."""
+    """Returns the error of an answer, which has the one form that all have."""
     assert answer.status_code == status, answer.text
     body = answer.json()
     assert set(body) == {"error"}

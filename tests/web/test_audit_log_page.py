@@ -19,7 +19,7 @@ WRITERS = {"Change": 2, "_audit": 2, "_make": 3}  # by which argument each is to
 
 
 def written() -> set[str]:
-    """-> every action that the code writes into the trail."""
+    """Returns every action that the code writes into the trail."""
     found = set()
     for file in Path(torchtriage.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):

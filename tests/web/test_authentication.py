@@ -39,7 +39,7 @@ def service_of(client: TestClient) -> Service:
 
 
 def token(client: TestClient, *scopes: Scope, lifetime: timedelta | None = None) -> dict[str, str]:
-    """-> the header of a new token."""
+    """Returns the header of a new token."""
     secret, _ = access.create(service_of(client).database, "ann", scopes, lifetime, "a test")
     return {"authorization": f"Bearer {secret}"}
 
@@ -225,7 +225,7 @@ def test_each_token_has_its_own_limit_whatever_its_name(tmp_path: Path) -> None:
 
 
 def at(app: FastAPI, address: str) -> TestClient:
-    """-> somebody at this address, who asks an application that runs."""
+    """Returns somebody at this address, who asks an application that runs."""
     return TestClient(app, client=(address, 50000), follow_redirects=False)
 
 

@@ -31,7 +31,7 @@ class Hurried(asyncio.SelectorEventLoop):
 
 
 def received(chunks: list[bytes], pause: float) -> bytes:
-    """-> what came of a body whose chunks come after so many seconds each."""
+    """Returns what came of a body whose chunks come after so many seconds each."""
     left = iter(chunks)
 
     async def receive() -> dict[str, Any]:
@@ -50,7 +50,7 @@ def received(chunks: list[bytes], pause: float) -> bytes:
 
 
 def read(receive: Receive, limit: int, work: Callable[[Iterator[Upload]], bytes]) -> bytes:
-    """-> what `work` makes of a body, on a loop of its own: a browser's tests leave theirs running in this thread."""
+    """Returns what `work` makes of a body, on a loop of its own: a browser's tests leave theirs running in this thread."""
 
     async def taken() -> bytes:
         request = Request({"type": "http", "headers": []}, receive)

@@ -51,7 +51,7 @@ def objections(page: Page) -> list[str]:
 
 
 def objections_unfolded(page: Page) -> list[str]:
-    """-> what axe finds with everything unfolded, and whether the page is wider than its window."""
+    """Returns what axe finds with everything unfolded, and whether the page is wider than its window."""
     for details in page.locator("main details").all():
         details.evaluate("one => { one.open = true; }")
     wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")

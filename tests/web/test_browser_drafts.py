@@ -26,7 +26,7 @@ LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 
 
 def pasted(page: Page, server: LiveServer, log: str = UNKNOWN) -> str:
-    """-> the address of the incident, whatever the page's language."""
+    """Returns the address of the incident, whatever the page's language."""
     page.goto(server.url)
     page.locator("#pasted").fill(log)
     page.locator("form#paste button[type=submit]").click()

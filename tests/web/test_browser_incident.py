@@ -30,7 +30,7 @@ def sample(page: Page, server: LiveServer, name: str) -> str:
 
 
 def many_ranks(count: int) -> str:
-    """-> a run in which rank 17 fails, and all others wait for it."""
+    """Returns a run in which rank 17 fails, and all others wait for it."""
     failed = traceback("ValueError: a NaN in the loss", prefix="[rank17]: ")
     waiting = [
         line for rank in range(count) if rank != 17 for line in traceback(PEER_CLOSED, WAITING, f"[rank{rank}]: ")
@@ -73,7 +73,7 @@ def test_the_timeline_leads_to_lines_and_its_tables_say_the_same(page: Page, sha
 
 
 def sent(server: LiveServer, log: str | bytes) -> str:
-    """-> the address of its incident."""
+    """Returns the address of its incident."""
     taken = httpx2.post(f"{server.url}/api/v1/incidents?wait=60", content=log, timeout=120)
     return f"{server.url}/incidents/{taken.json()['id']}"
 

@@ -64,7 +64,7 @@ def objections(page: Page) -> list[str]:
 
 
 def listen(page: Page) -> list[str]:
-    """-> what goes wrong on a page from now on."""
+    """Returns what goes wrong on a page from now on."""
     failures: list[str] = []
     page.on("pageerror", lambda error: failures.append(str(error)))
     page.on("console", lambda said: failures.append(said.text) if said.type == "error" else None)

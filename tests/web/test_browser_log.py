@@ -21,7 +21,7 @@ LINES = 8_000
 
 
 def long_log() -> str:
-    """-> four ranks' steps, one failure in the middle, warnings that repeat, colours."""
+    """Returns four ranks' steps, one failure in the middle, warnings that repeat, colours."""
     middle = LINES // 2
     says = ["at step", "waits at"]  # no progress comes after the failure, or the run would have survived it
     steps = [f"[rank {line % 4}] {says[line >= middle]} {line} ..." for line in range(LINES)]
@@ -39,7 +39,7 @@ def log(shared_server: LiveServer) -> str:
 
 
 def shown(page: Page) -> tuple[int, int]:
-    """-> the first and last line that are in the page."""
+    """Returns the first and last line that are in the page."""
     numbers = page.locator("ol.piece > li").evaluate_all("lines => lines.map((line) => Number(line.id.slice(1)))")
     return min(numbers), max(numbers)
 

@@ -38,7 +38,7 @@ HOSTILE += ": <img src=x onerror=\"document.title='owned'\"> \u202e\x1b[31m " + 
 
 
 def waiting(ranks: int) -> str:
-    """-> a log in which one rank runs out of memory and all others wait for it."""
+    """Returns a log in which one rank runs out of memory and all others wait for it."""
     lines = [OOM.replace("rank3", f"rank{ranks // 3}")]
     lines += [
         f"[rank{rank}]:[E1120 09:20:00.104000000 ProcessGroupNCCL.cpp:683] [Rank {rank}] Watchdog caught collective operation "
@@ -62,7 +62,7 @@ def given(service: Service, text: str) -> str:
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[str]]]:
-    """-> the address of a service, and the paths of its pages that are out of the ordinary."""
+    """Returns the address of a service, and the paths of its pages that are out of the ordinary."""
     service = opened(tmp_path_factory.mktemp("odd"))
     many = [given(service, text) for text in (waiting(512), waiting(2000), XID, HOSTILE)]
     gone, failed = given(service, OOM), accept(service, Job(), [Upload("run.log", iter([b"step 1\n"]))]).incident_id

@@ -26,7 +26,7 @@ GOOD = b"step 1 loss 2.5\nstep 2 loss 2.4\nstep 3 loss 2.3\ntraining finished\n"
 
 
 def nccl(step: int, host: str = "gpu-007") -> bytes:
-    """-> the log of a run in which one rank lost its peer."""
+    """Returns the log of a run in which one rank lost its peer."""
     return (
         "".join(f"{host}: step {at} loss {2.5 - at / 1000:.4f}\n" for at in range(step - 3, step + 1))
         + "[rank3]: Traceback (most recent call last):\n"

@@ -108,7 +108,7 @@ def test_a_draft_is_deleted_by_who_has_seen_its_last_revision(client: TestClient
 
 
 def finished(client: TestClient, draft: str) -> dict[str, Any]:
-    """-> what the back-test of a draft found, once it has ended."""
+    """Returns what the back-test of a draft found, once it has ended."""
     client.app.state.back_tests.wait()  # type: ignore[attr-defined]
     told: dict[str, Any] = client.get(f"/api/v1/drafts/{draft}/back-test").json()
     return told
@@ -146,7 +146,7 @@ def test_a_back_test_says_what_would_change_each_a_link(client: TestClient) -> N
 
 
 def moved(client: TestClient, action: str, draft: str = "1") -> str:
-    """-> the draft's page after the action."""
+    """Returns the draft's page after the action."""
     revision = client.get(f"/api/v1/drafts/{draft}").json()["revision"]
     return client.post(f"/drafts/{draft}/state", data={"action": action, "revision": revision}).text
 
@@ -326,7 +326,7 @@ def test_a_case_is_added_to_an_entry_that_ships_and_taken_out_again(client: Test
 
 
 def retriaged(client: TestClient) -> str:
-    """-> the preview of what the draft changes in stored incidents, which is applied then."""
+    """Returns the preview of what the draft changes in stored incidents, which is applied then."""
     jobs = client.app.state.retriage_jobs  # type: ignore[attr-defined]
     assert client.post("/drafts/1/retriage", follow_redirects=False).headers["location"] == "/retriage"
     jobs.wait()

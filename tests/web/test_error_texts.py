@@ -31,7 +31,7 @@ ERRORS = {"BadInput", "Busy", "BackTestRuns", "AnotherMustApprove", "InUse", "Ed
 
 
 def told(argument: ast.expr) -> list[str]:
-    """-> the message that an error is raised with, or the two of which it is one."""
+    """Returns the message that an error is raised with, or the two of which it is one."""
     match argument:
         case ast.Constant(value=text):
             return [str(text)]
@@ -43,7 +43,7 @@ def told(argument: ast.expr) -> list[str]:
 
 
 def messages() -> list[str]:
-    """-> the messages of all errors that these files raise, an open place as `7`."""
+    """Returns the messages of all errors that these files raise, an open place as `7`."""
     files = [file for name in SHOWN for file in ([ROOT / name] if name.endswith(".py") else (ROOT / name).glob("*.py"))]
     found = []
     for file in files:

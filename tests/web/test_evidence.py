@@ -12,7 +12,7 @@ from tests.web.test_api_incidents import SLOW, URL
 
 
 def dumps() -> tuple[bytes, int]:
-    """-> an archive with the dumps of a run that hangs, and the rank at fault."""
+    """Returns an archive with the dumps of a run that hangs, and the rank at fault."""
     run = simulated(3, "stalls")
     return tar({f"dumps/nccl_trace_rank_{rank}": data for rank, data in run.dumps.items()}), run.at_fault
 

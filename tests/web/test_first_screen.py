@@ -35,7 +35,7 @@ LOGS = {
 
 
 def bare(shown: str) -> str:
-    """-> a text without its space and Markdown's signs, in which parts are looked for."""
+    """Returns a text without its space and Markdown's signs, in which parts are looked for."""
     return re.sub(r"[\s`\\]", "", shown)
 
 

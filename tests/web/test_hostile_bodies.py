@@ -77,13 +77,13 @@ def under_attack(bodies: list[tuple[bytes, dict[str, str]]], folder: Path) -> tu
 
 
 def busy() -> float:
-    """-> for how many seconds the processors of this machine have worked."""
+    """Returns for how many seconds the processors of this machine have worked."""
     _, user, nice, system, *_ = Path("/proc/stat").read_text().split(maxsplit=4)
     return (int(user) + int(nice) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def busy_in(process: int) -> float:
-    """-> for how many of them they have worked for this process and those that it and they have started."""
+    """Returns for how many of them they have worked for this process and those that it and they have started."""
     try:
         spent = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
         tasks = [(task / "children").read_text().split() for task in Path(f"/proc/{process}/task").iterdir()]
@@ -140,7 +140,7 @@ def test_a_disk_that_gets_full_is_no_fault_of_the_senders(tmp_path: Path, monkey
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[Path]:
-    """-> a file system of 16 MB; the test is skipped where none can be made."""
+    """Returns a file system of 16 MB; the test is skipped where none can be made."""
     folder.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "none", folder], capture_output=True).returncode:
         pytest.skip("no file system can be mounted here")

@@ -31,7 +31,7 @@ async def greet(scope: Scope, receive: Receive, send: Send) -> None:
 
 @contextmanager
 def connected(protocol: type[BoundedHead], sent: bytes = b"") -> Iterator[socket.socket]:
-    """-> a connection to a server that answers everything with `hello`; `sent` is there before its time begins."""
+    """Returns a connection to a server that answers everything with `hello`; `sent` is there before its time begins."""
     config = uvicorn.Config(greet, http=protocol, log_config=None, lifespan="off")
     server = uvicorn.Server(config)
     with (
@@ -56,7 +56,7 @@ def connection() -> Iterator[socket.socket]:
 
 
 def answer(connection: socket.socket) -> bytes:
-    """-> what comes until the server closes the connection."""
+    """Returns what comes until the server closes the connection."""
     got = b""
     while chunk := connection.recv(65536):
         got += chunk

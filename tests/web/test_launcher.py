@@ -36,7 +36,7 @@ LOST = (
 
 
 def stops(payload: dict[str, Any]) -> bool:
-    """-> what today's client makes of an answer to GET /logs; it refuses one without a status that it knows."""
+    """Returns what today's client makes of an answer to GET /logs; it refuses one without a status that it knows."""
     assert payload["status"].strip().lower() in {"pending", "in_flight", "completed"}
     action = payload["recommendation"]["action"]
     assert action in {"STOP", "RESTART", "CONTINUE", "UNKNOWN", "TIMEOUT"}
@@ -44,7 +44,7 @@ def stops(payload: dict[str, Any]) -> bool:
 
 
 def stops_by_state(payload: dict[str, Any]) -> bool:
-    """-> what the client before made of it."""
+    """Returns what the client before made of it."""
     result = payload.get("result", payload)
     assert result["state"] in ("STOP", "CONTINUE", "RESTART")
     return bool(result["state"] == "STOP")

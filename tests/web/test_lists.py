@@ -51,7 +51,7 @@ def service(client: TestClient) -> Service:
 
 
 def given(service: Service, text: str, **job: object) -> str:
-    """-> the id of an incident that is triaged."""
+    """Returns the id of an incident that is triaged."""
     times = {"gpus": 8, "started_at": "2026-05-01T09:00:00Z", "ended_at": "2026-05-01T10:00:00Z"}
     incident = accept(service, Job(**(times | job)), [Upload("run.log", iter([text.encode()]))]).incident_id  # type: ignore[arg-type]
     triage_incident(service, incident)

@@ -18,7 +18,7 @@ def watchdog(rank: int) -> list[str]:
 
 
 def made(lines: list[str], **marks: int) -> tuple[tuple[Row, ...], Writers]:
-    """-> a row for each line, and who wrote them; `marks` are numbers of lines by the field that is set."""
+    """Returns a row for each line, and who wrote them; `marks` are numbers of lines by the field that is set."""
     known = Writers(learn_labels(lines), None)
     rows = [
         Row(number, text, rank=known.rank(text), focus=marks.get("focus") == number, hit=marks.get("hit") == number)

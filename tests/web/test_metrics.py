@@ -9,7 +9,7 @@ from tests.web.broken_engine import refuse_logs
 
 
 def read(client: TestClient) -> dict[tuple[str, ...], float]:
-    """-> (name, values of its labels) → value."""
+    """Returns (name, values of its labels) → value."""
     answer = client.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain")
     return {

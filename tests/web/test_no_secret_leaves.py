@@ -49,7 +49,7 @@ widgets.WidgetError: the widget {name} jammed{fourth}
 
 
 def text(secret: str, *, frame: bool = False, first: bool = False, inner: bool = False, message: bool = False) -> str:
-    """-> the log of a failure that no entry names, with the secret in one place of it; in all of them without one."""
+    """Returns the log of a failure that no entry names, with the secret in one place of it; in all of them without one."""
     every = not (frame or first or inner or message)
     return CHAINED.format(
         name=names(secret),
@@ -61,12 +61,12 @@ def text(secret: str, *, frame: bool = False, first: bool = False, inner: bool =
 
 
 def failure(secret: str) -> bytes:
-    """-> the same without the secret."""
+    """Returns the same without the secret."""
     return CHAINED.format(name=names(secret), first="", second="", third="", fourth="").encode()
 
 
 def names(secret: str) -> str:
-    """-> a word that tells the failures of the ways apart, and so their groups."""
+    """Returns a word that tells the failures of the ways apart, and so their groups."""
     return re.sub(r"\d", lambda digit: "qrstuvwxyz"[int(digit[0])], secret[-6:]).lower()
 
 
@@ -252,7 +252,7 @@ def meanings(data: bytes) -> Iterator[bytes]:
 
 
 def telling(way: str, secret: str) -> bytes:
-    """-> what gives the secret of a way away."""
+    """Returns what gives the secret of a way away."""
     return base64.b64encode(secret.encode() * 8)[64:104] if way == "a private key" else secret.encode()
 
 

@@ -24,7 +24,7 @@ BROWSER = {"accept": "text/html"}
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """-> where packs are, one of which is installed."""
+    """Returns where packs are, one of which is installed."""
     source, home = tmp_path / "entries", home_of_packs(tmp_path / "data")
     (source / "ourdata").mkdir(parents=True)
     says = Text(SAYS, "/data/a.idx 的分片 3 只有 3005 条记录。")

@@ -58,7 +58,7 @@ def service(client: TestClient) -> Service:
 
 
 def handed_in(client: TestClient, text: str) -> str:
-    """-> the address of the incident that a pasted log led to."""
+    """Returns the address of the incident that a pasted log led to."""
     answer = client.post("/", files={"pasted": (None, text), "log": ("", b"")}, follow_redirects=False)
     assert answer.status_code == 303, answer.text
     return _triaged(client, answer.headers["location"])

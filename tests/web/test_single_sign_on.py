@@ -54,7 +54,7 @@ def client(tmp_path: Path, provider: OidcProvider) -> Iterator[TestClient]:
 
 
 def there(client: TestClient, after: str = "/groups") -> str:
-    """-> the address to which the provider sends the browser of somebody who logs in."""
+    """Returns the address to which the provider sends the browser of somebody who logs in."""
     begun = client.get("/login/oidc", params={"next": after})
     assert begun.status_code == 303, begun.text
     sent_back = httpx2.get(begun.headers["location"])
@@ -69,7 +69,7 @@ def log_in(client: TestClient, after: str = "/groups") -> Response:
 
 
 def scopes(client: TestClient) -> tuple[str, set[Scope]]:
-    """-> whom the session's cookie stands for, and what it allows."""
+    """Returns whom the session's cookie stands for, and what it allows."""
     service: Service = client.app.state.service  # type: ignore[attr-defined]
     caller = tokens.caller_of(service.database, client.cookies["torchtriage_session"])
     assert caller is not None

@@ -61,7 +61,7 @@ def url(service: Service) -> Iterator[str]:
 
 
 def until(done: Callable[[], Any]) -> Any:
-    """-> the first true result."""
+    """Returns the first true result."""
     deadline = time.monotonic() + TIMEOUT
     while not (found := done()):
         assert time.monotonic() < deadline
@@ -79,7 +79,7 @@ def only(service: Service) -> Incident:
 
 
 def ended(service: Service) -> bool:
-    """-> whether nothing is left to do."""
+    """Returns whether nothing is left to do."""
     return all(item.state not in ("ready", "waiting") for item in list_outbox(service).items)
 
 

@@ -9,7 +9,7 @@ HERE = {"accept": "text/html", "sec-fetch-site": "same-origin"}
 
 
 def chosen(client: TestClient, **form: str) -> str:
-    """-> where the choice leads."""
+    """Returns where the choice leads."""
     answer = client.post("/theme", data=form, headers=HERE, follow_redirects=False)
     assert answer.status_code == 303
     return answer.headers["location"]
