@@ -49,6 +49,12 @@ cases:
   - id: pipe-with-rank
     when: {words: 'pipe (?P<pipe>\\d+)', rank: true}
     says: {en: 'Pipe {pipe} of rank {rank} leaks.'}
+  - id: vessel
+    sign: 'flux\\.Lost: vessel'
+    says: {en: 'A vessel leaks.'}
+    do:
+      - {en: 'Drain it.', unless: {log: 'drained'}}
+      - {en: 'Fill it.', unless: {function: 'refill'}}
   - id: any
     says: {en: 'Something leaks at {where}.'}
 """
@@ -61,9 +67,12 @@ def flux(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Answer]:
     (folder / "flux" / "lost.yaml").write_text(ENTRY, encoding="utf-8")
     engine = Engine(load([folder]), small_bases())
 
-    def answer(raised: str, prefix: str = "", function: str = "main", lang: str = "en") -> Answer:
+    def answer(
+        raised: str, prefix: str = "", function: str = "main", lang: str = "en", above: tuple[str, ...] = ()
+    ) -> Answer:
         frames = (("/job/train.py", 30, function, "tube.drain()"),)
-        verdict = engine.triage(from_bytes(text(traceback(raised, frames, prefix))), "zh" if lang == "zh" else "en")
+        log = from_bytes(text([*above], traceback(raised, frames, prefix)))
+        verdict = engine.triage(log, "zh" if lang == "zh" else "en")
         assert verdict.answer is not None
         return verdict.answer
 
@@ -284,3 +293,28 @@ def test_an_exception_printed_before_its_traceback_is_reported_with_the_frames_o
     assert answer.case == "optimizer-states"
     assert "3.12 GiB" in answer.says
     assert "/job/train.py:155" in answer.says
+
+
+def test_a_step_is_left_out_if_a_condition_of_its_unless_is_met(flux: Callable[..., Answer]) -> None:
+    def steps(**given: object) -> list[str]:
+        return [step.do for step in flux("flux.Lost: vessel", **given).steps]
+
+    assert steps() == ["Drain it.", "Fill it."]
+    assert steps(above=("it was drained",)) == ["Fill it."]
+    assert steps(function="refill_it") == ["Drain it."]
+
+
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [
+        ("", True),
+        ("+ export HYDRA_FULL_ERROR=1", False),
+        ("HYDRA_FULL_ERROR=0", True),
+        ("Set the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.", True),
+    ],
+)
+def test_a_step_that_exports_a_value_the_variable_has_is_left_out(engine: Engine, printed: str, told: bool) -> None:
+    raised = "Error in call to target 'src.Net':\nRuntimeError('no pipes')\nfull_key: model"
+    answer = engine.triage(from_bytes(text(printed, "Error executing job with overrides: []", raised))).answer
+    assert answer is not None
+    assert ("export HYDRA_FULL_ERROR=1" in [step.run for step in answer.steps]) is told

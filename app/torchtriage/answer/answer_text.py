@@ -12,6 +12,7 @@ from torchtriage.answer.cause_ranking import most_likely_first, shows
 from torchtriage.answer.commands import is_plain, on_hosts, run_line
 from torchtriage.answer.corrected_line import rewritten, with_options
 from torchtriage.answer.referenced_log import referenced_log
+from torchtriage.answer.settings_in_force import is_in_force
 from torchtriage.answer.standard_sentences import GeneralStep
 from torchtriage.answer.templates import filled, is_open, short, slots
 from torchtriage.answer.version_ranges import shown as version_shown
@@ -357,9 +358,12 @@ def _steps(
     answer_steps: list[AnswerStep] = []
     for step in steps:
         do = filled(step.do.in_(lang), values)
-        if do is not None and all(_condition_holds(condition, asked) for condition in step.when):
+        if do is None or not _applies(step, asked):
+            continue
+        command = _command(step, values)
+        if command is None or not is_in_force(command, values):
             begun = do if answer_steps else _without_connective(do)
-            answer_steps.append(AnswerStep(begun, _command(step, values)))
+            answer_steps.append(AnswerStep(begun, command))
     return tuple(answer_steps[:MAX_STEPS])
 
 
@@ -386,6 +390,11 @@ def _run(template: str, values: Mapping[str, str]) -> str | None:
     if own is None or not environment.startswith("/") or not is_plain(environment):
         return command
     return f"{own[1]}{environment}/bin/{own[2]}"
+
+
+def _applies(step: Step, values: Mapping[str, str]) -> bool:
+    unless = any(_condition_holds(condition, values) for condition in step.unless)
+    return not unless and all(_condition_holds(condition, values) for condition in step.when)
 
 
 def _condition_holds(condition: Condition, values: Mapping[str, str]) -> bool:

@@ -206,6 +206,8 @@ def _holds(case: Case, hit: _Hit | None, values: Values, chosen: Failure) -> Sel
         taken = values.meets(condition)
         held += [condition.kept_as] if taken is not None and condition.fact == "log" else []
         groups = {**{name: failure.fact(name, value) for name, value in (taken or {}).items()}, **groups}
+    for condition in (one for step in case.steps for one in step.unless if one.fact == "log"):
+        held += [condition.kept_as] if values.meets(condition) is not None else []
     line = _line_to_show(case, chosen) or (hit.line if hit else None)
     own = line in (None, *chosen.finding.event.lines) and not case.telling
     first = first_occurrence(chosen.finding, chosen.choice) if own else None

@@ -131,7 +131,8 @@ class Step:
 
     `when` works as in a case. `run` is left out if one of its slots has no value; the whole step is left out if a slot
     of the sentence has none. `runs_on` is the fact that says how to start `run` on each host of the job, if one host is
-    not enough. If `rewrite` changes the user's line of code, the corrected line is shown in place of `run`.
+    not enough. The step is also left out if one of the conditions in `unless` is met. If `rewrite` changes the user's
+    line of code, the corrected line is shown in place of `run`.
     """
 
     do: Text
@@ -139,6 +140,7 @@ class Step:
     when: tuple[Condition, ...] = ()
     runs_on: str | None = None
     rewrite: Rewrite | None = None
+    unless: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True)

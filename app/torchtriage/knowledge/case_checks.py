@@ -198,7 +198,8 @@ def _conditions(entry: Entry, case: Case, facts: frozenset[str]) -> Iterator[tup
     captured = {name for name, _ in entry.capture}
     asked: list[tuple[Place, Condition, frozenset[str]]] = [(("when",), each, TEXTS) for each in case.when]
     for number, step in enumerate(case.steps):
-        asked += [(("do", number, "when"), each, TEXTS | groups_of(case).keys()) for each in step.when]
+        for key, conditions in (("when", step.when), ("unless", step.unless)):
+            asked += [(("do", number, key), each, TEXTS | groups_of(case).keys()) for each in conditions]
     for place, condition, others in asked:
         at = (*place, condition.fact)
         if not is_fact(condition.fact, facts) and condition.fact not in others | captured:

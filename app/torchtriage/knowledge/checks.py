@@ -330,6 +330,7 @@ def _patterns(entry: Entry) -> Iterator[tuple[Place, str]]:
         asked: list[tuple[Place, Condition]] = [(("when",), condition) for condition in case.when]
         for at, step in enumerate(case.steps):
             asked += [(("do", at, "when"), condition) for condition in step.when]
+            asked += [(("do", at, "unless"), condition) for condition in step.unless]
         for where, condition in asked:
             if condition.regex is not None:
                 yield ("cases", number, *where, condition.fact), condition.regex

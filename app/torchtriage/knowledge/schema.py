@@ -129,7 +129,7 @@ class RewriteForm(_Form):
 
 class StepForm(_Form):
     """A sentence of at most 20 words, and a command that is shown if all its slots have values. `when` has conditions
-    on facts only.
+    on facts only. A step with `unless` is left out if one of those conditions is met.
 
     `rewrite`: shows the user's line of code corrected, in place of the command, if the log has that line. `runs_on`:
     the command must run on each host of the job (`every-host`), or on each with all its devices (`every-whole-host`).
@@ -141,6 +141,7 @@ class StepForm(_Form):
     rewrite: RewriteForm | None = None
     runs_on: Literal["every-host", "every-whole-host"] | None = None
     when: Conditions = {}
+    unless: Conditions = {}
 
     @model_validator(mode="after")
     def _runs(self) -> StepForm:
@@ -150,8 +151,9 @@ class StepForm(_Form):
 
     def build(self) -> Step:
         runs_on = self.runs_on.replace("-", "_") if self.runs_on else None
+        do = Text(self.en.strip(), (self.zh or "").strip())
         rewrite = self.rewrite.build() if self.rewrite else None
-        return Step(Text(self.en.strip(), (self.zh or "").strip()), self.run, _conditions(self.when), runs_on, rewrite)
+        return Step(do, self.run, _conditions(self.when), runs_on, rewrite, _conditions(self.unless))
 
 
 class WordingForm(SignForm):
