@@ -78,6 +78,11 @@ ENGINE_FACTS: dict[str, Meaning] = {
     ),
     "extra_names": Meaning("items only in the first of the two lists in the message", None, "reference"),
     "lacking_names": Meaning("items only in the second list", None, "input, output"),
+    "mapped_names": Meaning(
+        "keys of a mapping that lacks an entry, as printed above the failure", None, "model.layers.0-12, lm_head"
+    ),
+    "mapped_names_line": Meaning("log line with these keys", None, "44"),
+    "similar_name": Meaning("key whose spelling is close to that of the missing name", None, "model.embed_token"),
     "reported_as": Meaning(
         "exception that the user's code raised as a result", None, "ValueError: a.jsonl:912 is no JSON"
     ),

@@ -15,6 +15,7 @@ from torchtriage.answer.failure_facts.list_differences import list_differences, 
 from torchtriage.answer.failure_facts.lookup_tables import lookup_tables
 from torchtriage.answer.failure_facts.message_advice import message_advice
 from torchtriage.answer.failure_facts.path_options import path_options
+from torchtriage.answer.failure_facts.printed_mapping import printed_mapping
 from torchtriage.answer.failure_facts.printed_values import printed_values
 from torchtriage.answer.failure_facts.python_environment import missing_module, python_environment
 from torchtriage.answer.failure_facts.rank_differences import rank_differences
@@ -30,6 +31,7 @@ KINDS: tuple[Callable[[Failure], Iterable[Fact]], ...] = (
     message_advice,
     size_arithmetic,
     list_differences,
+    printed_mapping,
     code_line,
     missing_module,
     failing_rank,
