@@ -133,6 +133,46 @@ def test_a_trainer_that_had_no_batch_did_not_end_well(engine: Engine) -> None:
     assert triage(engine, BANNER, STEPS, ["`Trainer.fit` stopped: `max_epochs=3` reached."]).outcome == "healthy"
 
 
+@pytest.mark.parametrize("seems", ["to be not", "not to be"])
+def test_a_trainer_without_a_sample_did_not_end_well_whatever_it_says_then(engine: Engine, seems: str) -> None:
+    lines = [
+        f"  0%|          | 0/1000 [00:00<?, ?it/s]There seems {seems} a single sample in your epoch_iterator, stopping"
+        " training at step 0! This is expected if you're using an IterableDataset and set num_steps (1000) higher than"
+        " the number of available samples.",
+        "Training completed. Do not forget to share your model on huggingface.co/models =)",
+        "{'train_runtime': 0.8112, 'train_samples_per_second': 78894.1, 'train_loss': 0.0, 'epoch': 0}",
+    ]
+    verdict = triage(engine, BANNER, lines)
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.entry == "hf.trainer"
+    again = triage(engine, BANNER, lines, [f"step {n} loss 2.{n}" for n in range(1, 9)], "Training completed")
+    assert again.outcome == "healthy"
+
+
+def test_the_wait_status_of_a_compiler_is_not_the_jobs(engine: Engine) -> None:
+    told = "W tensorflow/stream_executor/gpu/asm.cc:314] Internal: ptxas exited with non-zero error code 256, output: "
+    verdict = triage(engine, BANNER, told, "This message will be only logged once.")
+    assert verdict.answer is not None
+    assert "256" not in verdict.answer.says
+
+
+@pytest.mark.parametrize(
+    "loads",
+    [
+        ["Loading python3/3.8.11", "  Loading requirement: gcc/10.3.0"],
+        ["Loaded module: python3/3.8.11"],
+        ['Lmod is automatically replacing "gcc/9.3.0" with "intel/2020.1".'],
+    ],
+)
+def test_a_job_that_loads_its_modules_is_another_run_than_the_one_above(engine: Engine, loads: list[str]) -> None:
+    above = (
+        "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
+    )
+    verdict = triage(engine, loads, above, loads, traceback("NameError: name 'labels' is not defined"))
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.entry == "usage.python-error"
+
+
 def test_a_log_of_another_program_is_called_so(engine: Engine) -> None:
     served = [
         f'10.0.0.{at} - - [21/Nov/2026:10:00:{at:02} +0000] "GET /a/{at} HTTP/1.1" 200 612' for at in range(1, 31)

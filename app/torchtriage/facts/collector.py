@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ NEWEST = 2048  # number of values kept of one line fact: enough for files of 102
 _ValueKey = tuple[int, Any, bool]
 _MAX_PROGRESS = 16  # number of newest progress lines that are kept
 _MAX_EARLIER = 4096  # number of progress lines of earlier attempts that are kept
+_MIN_PROGRESS_OF_LOOP = 2  # number of progress lines that a loop without a step prints: an empty bar, and a summary
 
 
 @dataclass(slots=True)
@@ -42,7 +44,8 @@ class Environment:
     by clean-up code (also after a failure), `joined` reports a passed barrier or a placed pod, `refused` is a server's
     reply to a request that it could not accept, `serves` says that a server is up, `logging_errors` says that a logger
     could not write. `step` is the last step of the file with the most progress. `exit_code` is the last nonzero status
-    in a line.
+    in a line. `idle_at` is the last line that says that a loop had nothing to train on. `well` has no line below it,
+    unless steps show there.
     """
 
     regexes: LineRegexes
@@ -63,6 +66,7 @@ class Environment:
     refused: list[Position] = field(default_factory=list)
     serves: list[Position] = field(default_factory=list)
     logging_errors: list[Position] = field(default_factory=list)
+    idle_at: Position | None = None
     foreign: int = 0
     on_gpus: int = 0  # number of foreign lines from programs that use GPUs
     training_lines: int = 0
@@ -303,12 +307,23 @@ class Environment:
         if facts.phase and not claimed:
             self._phases.enter(position, facts.phase)
         also = ((self.refused, facts.refused), (self.serves, facts.serves), (self.logging_errors, facts.logging_error))
-        matched = ((self.well, facts.well), (self.wound_up, facts.wound_up), (self.joined, facts.joined))
+        self.idle_at = position if facts.idle else self.idle_at
+        matched = (
+            (self.well, facts.well and self._has_trained()),
+            (self.wound_up, facts.wound_up),
+            (self.joined, facts.joined),
+        )
         for positions, shows in (*matched, *also):
             if shows:
                 positions.append(position)
         self.foreign += facts.foreign
         self.on_gpus += facts.on_gpus
+
+    def _has_trained(self) -> bool:
+        """Returns whether the run did not say that a loop had nothing to train on, or shows steps below that."""
+        if self.idle_at is None:
+            return True
+        return len(self.progress) - bisect_right(self.progress, self.idle_at) > _MIN_PROGRESS_OF_LOOP
 
     def _remember(self, facts: TextFacts) -> None:
         """Adds the facts of a line. Ranks print the same lines, so facts that a repetition does not change are added
@@ -322,7 +337,7 @@ class Environment:
             or facts.refused
             or facts.serves
         )
-        if changes or facts.logging_error or facts.foreign:
+        if changes or facts.logging_error or facts.idle or facts.foreign:
             return
         if len(self._lasting) >= _MAX_LASTING:
             self._lasting.clear()
@@ -362,6 +377,7 @@ class Environment:
             refused=sorted(map(to, self.refused)),
             serves=sorted(map(to, self.serves)),
             logging_errors=sorted(map(to, self.logging_errors)),
+            idle_at=None if self.idle_at is None else to(self.idle_at),
             version_at={name: placed(line) for name, line in self.version_at.items()},
             deferred_lines=self.deferred_lines.moved(to),
             spread=self.spread.moved(to),

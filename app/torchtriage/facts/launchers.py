@@ -60,6 +60,8 @@ def world_size(text: str, matched: MatchedRegexes) -> int | None:
 
 
 def exit_code(text: str, matched: MatchedRegexes) -> int | None:
-    """Returns the exit status in a line if it is not 0, else None."""
+    """Returns the exit status in a line if it is not 0, else None. A number above 255 is no status of a job, but the wait
+    status of a tool that a library ran, as in `ptxas exited with non-zero error code 256`."""
     found = EXIT.compiled.search(text) if EXIT in matched else None
-    return int(next(part for part in found.groups() if part)) or None if found else None
+    status = int(next(part for part in found.groups() if part)) if found else 0
+    return status if status and status <= 255 else None

@@ -36,6 +36,7 @@ class TextFacts(NamedTuple):
     refused: bool = False
     serves: bool = False
     logging_error: bool = False
+    idle: bool = False  # says that a loop had nothing to train on
     foreign: bool = False
     on_gpus: bool = False  # a line of another program that uses GPUs
     is_training_line: bool = False
@@ -84,7 +85,7 @@ class LineRegexes:
         self.phases = regexes_by_name(vocabulary.patterns("phases"))
         self.well, self.wound_up = listed("run-ended-well"), listed("run-wound-up")
         self.joined, self.refused, self.serves = listed("wait-ended"), listed("request-refused"), listed("server-up")
-        self.logging_errors = listed("logging-errors")
+        self.logging_errors, self.idle = listed("logging-errors"), listed("trained-nothing")
         self.waits_for_ranks, self.waits_for_nodes = listed("waits-for-ranks"), listed("waits-for-nodes")
         self.entry_points = frozenset(vocabulary.words("traceback-entry-points"))
         self.training, self.devices = listed("training-words"), listed("device-words")
@@ -95,7 +96,7 @@ class LineRegexes:
         self.people_asking, self.other_fields = listed("people-asking"), listed("other-fields")
         self.accelerator_jobs = listed("accelerator-jobs")
         of_course = (
-            self.well, self.wound_up, self.joined, self.refused, self.serves, self.logging_errors, *self.phases.values(),
+            self.well, self.wound_up, self.joined, self.refused, self.serves, self.logging_errors, self.idle, *self.phases.values(),
         )  # fmt: skip
         training_regexes = (self.around, self.training, self.devices, *self.hints)
         self.all: tuple[ScanRegex, ...] = (
@@ -144,6 +145,7 @@ class LineRegexes:
             refused=self.refused in matched,
             serves=self.serves in matched,
             logging_error=self.logging_errors in matched,
+            idle=self.idle in matched,
             is_training_line=is_training_line,
             of_devices=is_training_line and not by_words,
             around=self.around in matched and not is_training_line,

@@ -42,6 +42,8 @@ _NOISE = lazy_regex(
     # What slurmstepd can do without: the folder that was asked for, a folder for TMPDIR, its accounting of the GPUs.
     r"|couldn't chdir to .*: going to /tmp instead|\bTMPDIR \[|Setting TMPDIR to /tmp|NVML: Failed to get |acct_gather_\w+:"
     r"|_set_limit: +RLIMIT_|Can't propagate RLIMIT_"
+    # What slurmstepd prints while it removes the cgroup of a step that has ended, where it finds no cgroup.conf.
+    r"|_cgroup_procs_check: failed on path \(null\)|(?:cgroup\.procs for|to init root cgroup) \(null\)"
     # What srun prints if another program, such as a port scanner, connects to its port.
     r"|unpack_header: protocol_version|destroy_forward: no init"
     r"|(?:slurm_unpack_received_msg|wrap_on_data): \[[^\]]*\] .*Incompatible versions"

@@ -29,6 +29,16 @@ def test_frameworks_environment_and_python_are_in_the_paths(engine: Engine) -> N
     assert (found["environment"], found["python_version"]) == ("/home/ada/miniconda3/envs/fit", "3.11")
 
 
+def test_what_pip_installed_for_a_user_contains_no_python(engine: Engine) -> None:
+    user_site = "/home/ada/.local/lib/python3.8/site-packages"
+    frames = [
+        ("/job/train.py", 30, "<module>", "model = torch.hub.load(REPO, NAME)"),
+        (f"{user_site}/torch/hub.py", 587, "_load_local", "model = entry(*args, **kwargs)"),
+    ]
+    found = facts(engine, traceback("RuntimeError: no such model", frames))
+    assert ("environment" in found, found["python_version"]) == (False, "3.8")
+
+
 def test_a_program_that_pip_installed_is_not_the_users(engine: Engine) -> None:
     found = facts(
         engine,

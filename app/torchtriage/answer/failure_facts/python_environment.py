@@ -41,7 +41,9 @@ def python_environment(failure: Failure) -> Iterator[Fact]:
     kept = (path for path in paths if not any(re.search(pattern, path) for pattern in deleted))
     # A venv contains its own packages, but Python's modules belong to the interpreter that the venv was created from.
     installed_first = sorted(kept, key=lambda path: "site-packages" not in path)
-    environment = next((at[1] for path in installed_first if (at := _PREFIX.match(path)) and at[1]), None)
+    prefixes = (at[1] for path in installed_first if (at := _PREFIX.match(path)))
+    # ~/.local contains what `pip install --user` installed, for any Python: no Python is in it.
+    environment = next((prefix for prefix in prefixes if prefix and not prefix.endswith("/.local")), None)
     if environment is not None:
         yield failure.fact("environment", environment)
     version = next((at[1] or f"{at[2]}.{at[3]}" for path in paths if (at := _VERSION.search(path))), None)
