@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import html
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -55,3 +57,17 @@ def test_settings_tell_changes_in_chinese(client: TestClient) -> None:
     client.post(f"{address}/feedback", data={"verdict": "right"})
     page = client.get("/settings", headers={"Accept-Language": "zh"}).text
     assert f'<td>反馈“正确” <a href="{address}">故障 {address.rsplit("/", 1)[1]}</a></td>' in page
+
+
+def test_the_audit_log_has_pages(client: TestClient) -> None:
+    address = client.post("/", files={"log": ("run.log", OOM.encode())}).url.path
+    for number in range(20):
+        client.post(f"{address}/feedback", data={"verdict": "right", "note": f"note {number}"})
+    first = client.get("/settings").text
+    assert first.count("gave the feedback") == 15
+    older = re.search(r'href="([^"]+#changes)" rel="next"', first)
+    assert older is not None
+    second = client.get(html.unescape(older[1])).text
+    assert second.count("gave the feedback") == 5
+    assert 'href="/settings#changes"' in second
+    assert client.get("/settings?changes=nonsense").status_code == 400

@@ -43,7 +43,7 @@ _REASONS: dict[str, tuple[str, str]] = {
     ),
     "no-retry": (
         "A restart does not help against {cause}; a person should look first.",
-        "重启无法解决{cause}；应先由人查看。",
+        "{cause}不能靠重启解决；应先由人查看。",
     ),
     "many-hosts": (
         "{count} hosts would be left out ({hosts}), more than the {most} that the policy allows.",
@@ -88,7 +88,8 @@ _ACTIONS: dict[str, tuple[str, str]] = {
 def reason(decision: Decision, lang: Language) -> str:
     """Returns the reason in one sentence."""
     values = decision.because.values
-    cause = values.get("entry") or _UNNAMED[lang == "zh"]
+    named = values.get("entry")
+    cause = f"{named} " if named and lang == "zh" else named or _UNNAMED[lang == "zh"]
     count = int(values.get("count") or 0)
     times = _FEW_TIMES.get(count, f"{count} times")
     restarts = "restart" if count == 1 else f"{count} restarts"

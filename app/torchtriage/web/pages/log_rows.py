@@ -21,8 +21,9 @@ COLOURS = 12  # ranks take turns with them
 @dataclass(frozen=True, slots=True)
 class Row:
     """`mark` is the role of the line in the verdict: `evidence`, `cascade` or empty. `focus`: the URL selects the line.
-    `folded` are lines after it that are shown on demand: lines with the same text, or, if `ranks` is set, what other
-    ranks repeat. `redrawn` counts the states of a progress bar that are left out of the text."""
+    `folded` are lines after it that are shown on demand: lines with the same text, or, if `alike`, lines of other ranks
+    that differ in numbers only. `ranks` are the other ranks that wrote them. `redrawn` counts the states of a progress
+    bar that are left out of the text."""
 
     number: int
     text: str
@@ -32,6 +33,7 @@ class Row:
     focus: bool = False
     hit: bool = False
     folded: tuple[Row, ...] = ()
+    alike: bool = False
     ranks: RankSet | None = None
     redrawn: int = 0
 
@@ -88,7 +90,7 @@ def folded(made: Sequence[Row], known: Writers) -> tuple[Row, ...]:
     for _, group in groupby(made, key=lambda row: (known.bare(row.text).strip(), row.classes)):
         first, *equal = group
         plain = not (first.classes or first.folded) and first.text.strip() and len(equal) + 1 >= _MIN_COUNT
-        shown += [replace(first, folded=tuple(equal))] if plain else [first, *equal]
+        shown += [_with(first, equal)] if plain else [first, *equal]
     return tuple(shown)
 
 
@@ -100,11 +102,15 @@ def joined(made: Sequence[Row], known: Writers) -> tuple[Row, ...]:
     for again, group in groupby(made, key=lambda row: _repeats(row, known, first_by)):
         rows = tuple(group)
         if again and len(rows) + 1 >= _MIN_COUNT:
-            ranks = RankSet.of(row.rank for row in rows if row.rank is not None)
-            shown[-1] = replace(shown[-1], folded=rows, ranks=ranks)
+            shown[-1] = replace(_with(shown[-1], rows), alike=True)
         else:
             shown += rows
     return tuple(shown)
+
+
+def _with(first: Row, others: Sequence[Row]) -> Row:
+    ranks = RankSet.of(row.rank for row in others if row.rank is not None and row.rank != first.rank)
+    return replace(first, folded=tuple(others), ranks=ranks or None)
 
 
 def settled(made: Iterable[Row]) -> tuple[Row, ...]:

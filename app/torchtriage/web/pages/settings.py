@@ -58,7 +58,8 @@ class SettingsPage:
     """`alive` are the valid tokens, `ended` the others. `tested` is the channel to which a test was sent, with the
     problem if there was one. `folders` is the state of the knowledge folders. `stage` is the stage of the retriage, and
     `older` the number of incidents that it would check. `sentences` describe the options by variable, in a language
-    other than English. `held_back` says why incidents or logs that are due are not removed."""
+    other than English. `newest_changes` and `older_changes` are URLs. `held_back` says why incidents or logs that are
+    due are not removed."""
 
     about: About
     alive: tuple[Token, ...]
@@ -70,6 +71,8 @@ class SettingsPage:
     held_back: dict[str, str]
     channels: tuple[ChannelLine, ...]
     changes: tuple[ChangeLine, ...]
+    newest_changes: str | None
+    older_changes: str | None
     stage: str
     older: int
     sentences: dict[str, str]
@@ -143,6 +146,7 @@ def _page(
 ) -> SettingsPage:
     now, tokens = datetime.now(UTC), access.listed(service.database)
     alive = [token for token in tokens if token.revoked_at is None and (not token.expires_at or token.expires_at > now)]
+    changes = access.changes(service.database, None, _CHANGES, value(request, "changes") or None)
     counts = count_outbox(service)
     names = {name: {state: count for (channel, state), count in counts.items() if channel == name}
              for name in service.channels.senders}  # fmt: skip
@@ -156,7 +160,9 @@ def _page(
         retention_days=service.settings.retention_days,
         held_back=service.counters.held_back.copy(),
         channels=tuple(ChannelLine(name, known) for name, known in sorted(names.items())),
-        changes=change_lines(access.changes(service.database, None, _CHANGES).items, language(request)),
+        changes=change_lines(changes.items, language(request)),
+        newest_changes="/settings#changes" if value(request, "changes") else None,
+        older_changes=address("/settings", {"changes": changes.next}) + "#changes" if changes.next else None,
         stage=retriage_jobs.progress.stage.value,
         older=retriage_jobs.older,
         sentences=option_sentences() if language(request) == "zh" else {},

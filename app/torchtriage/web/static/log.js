@@ -230,11 +230,16 @@ const mark = (by) => {
   const next = by > 0 ? marks.find((line) => line > here) : marks.findLast((line) => line < here);
   if (next) go(next);
 };
+const enter = (name) => {
+  const field = viewer.querySelector(name);
+  field.closest("details").open = true; // on a narrow screen it is folded
+  field.select();
+};
 const KEYS = {
   j: () => mark(1), k: () => mark(-1), n: () => find("next"), N: () => find("previous"),
   e: () => find("error"), E: () => find("error-back"),
   J: () => pick(here, Math.min(last + 1, total)), K: () => pick(here, Math.max(last - 1, here)), c: copyLines,
-  "/": () => query.select(), g: () => viewer.querySelector("#line").select(), r: () => viewer.querySelector("#rank").select(),
+  "/": () => query.select(), g: () => enter("#line"), r: () => enter("#rank"),
 };
 // Lines are broken or not, without a new page.
 const wrap = viewer.querySelector("#wrap");
