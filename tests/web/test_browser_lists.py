@@ -25,7 +25,7 @@ LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 PAGES = ("/connect", "/connect?from=curl", "/incidents", "/incidents/values", "/incidents?cluster=blue&outcome=explained", "/incidents?user=nobody", "/groups", "/groups/1",
          "/groups?status=resolved", "/unexplained", "/drafts", "/drafts/new?group=2", "/dashboard", "/dashboard?days=365",
          "/dashboard?since=2020-01-01&until=2020-01-02", "/decisions", "/decisions?grade=wrong", "/alerts", "/alerts?state=failed", "/drafts/new?group=1&case=1", "/hosts", "/hosts/gpu-7", "/hosts?host=no", "/settings",
-         "/retriage", "/guides", "/guides/slurm", "/guides/operating")  # fmt: skip
+         "/retriage", "/docs", "/guides", "/guides/slurm", "/guides/operating")  # fmt: skip
 
 
 def post(server: LiveServer, text: str, path: str = "/api/v1/incidents", **job: str) -> None:

@@ -134,7 +134,10 @@ def test_a_back_test_says_what_would_change_each_a_link(client: TestClient) -> N
     assert "was changed since" not in client.get("/drafts/1/back-test").text  # nothing of its words was
     assert "was changed since" not in client.get("/drafts/1").text
     client.post("/drafts/1", data=FORM | {"action": "save", "revision": "3", "retry": "once"})
-    assert "was changed since" in client.get("/drafts/1/back-test").text
+    stale = client.get("/drafts/1/back-test").text
+    assert "was changed since" in stale
+    assert "change nothing else" not in stale
+    assert 'class="main" href="/drafts/1/back-test"' in client.get("/drafts/1").text
     assert "was changed since" in client.get("/drafts/1").text
     assert client.post("/drafts/1/back-test", data={"action": "cancel"}).status_code == 200
     assert client.post("/drafts/1/back-test", data={"action": "odd"}).status_code == 400
