@@ -392,6 +392,7 @@ _OF_A_USER = lazy_regex(
     )
 )
 _NO_NAME = lazy_regex(rb"[^A-Z!#$%^&*+]*[A-Z!#$%^&*+]")
+_DIGEST_OF = lazy_regex(rb"(?i)(?:sha\d{1,3}|md5)[:=]\Z")
 _TELLS_PASSWORD = lazy_regex("(?i)(?:password|passphrase|密码|口令)[\"' ]{1,3}\\Z".encode())
 _WORD_AND_NUMBER = lazy_regex(rb"[a-z][a-z-]{5,30}\d{2,6}")
 _TO_HOST = lazy_regex(rb"[^\s\"'<>/?]{1,200}")
@@ -486,6 +487,8 @@ def _quoted(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
 def _chosen(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     end = end_of(data, start, quote)
     end -= 2 * data.endswith((b"\\r", b"\\n"), start, end)
+    if _DIGEST_OF.search(data, max(0, start - 10), start):
+        return None
     value = data[start:end]
     told = _TELLS_PASSWORD.search(data, max(0, start - 20), start) is not None and _WORD_AND_NUMBER.fullmatch(value)
     return (start, end, kind) if is_chosen_in_prose(value) or (told and is_chosen(value)) else None
