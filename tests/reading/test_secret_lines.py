@@ -71,6 +71,7 @@ STAYS = {
         "signtool",
     ],
     "everyday_tools": ["consul agent -encrypt", "/etc/rsyncd.secrets"],
+    "cluster_tools": [],
     "other_tools": ["frpc:", "https://aip.baidubce.com", "enroot import", "beegfs:"],
 }
 DAMAGED = ["auth.login('kerberos'", "run_20260301T101010Z_gpu07"]
