@@ -363,6 +363,7 @@ _SIGNS = lazy_regex(rb"[\"'][ \t]?:|=")
 _NEXT_OF_LIST = lazy_regex(rb"(\\{0,15}[\"']),[ \t]?(\\{0,15}[\"'])")
 _NEXT_WORD = lazy_regex(rb"[ ,]([A-Za-z0-9][\w.~+=-]{7,200})(?=[\s\"'])")  # of an option that takes several values
 _BECOMES = lazy_regex(rb"(\\{0,15}[\"']) -> (\\{0,15}[\"'])")
+_COUNT = lazy_regex(rb"\d+(?:\.\d+)?")
 _NAMES = lazy_regex(rb"\\{0,15}[\"'][ \t]?:")
 _MASKED = lazy_regex(rb"[xX*.]+|0+|[-_]+")  # replacements for a token
 _UNLISTED = lazy_regex(UNLISTED_WHOLE.encode())
@@ -487,11 +488,18 @@ def _quoted(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
 def _chosen(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
     end = end_of(data, start, quote)
     end -= 2 * data.endswith((b"\\r", b"\\n"), start, end)
-    if _DIGEST_OF.search(data, max(0, start - 10), start):
+    if not _is_told(data, start, data[start:end]) or _DIGEST_OF.search(data, max(0, start - 10), start):
         return None
-    value = data[start:end]
-    told = _TELLS_PASSWORD.search(data, max(0, start - 20), start) is not None and _WORD_AND_NUMBER.fullmatch(value)
-    return (start, end, kind) if is_chosen_in_prose(value) or (told and is_chosen(value)) else None
+    return start, end, kind
+
+
+def _is_told(data: bytes, start: int, value: bytes) -> bool:
+    """Returns whether a value in prose is a password: by its form, or a word with a number right behind `password`."""
+    if is_chosen_in_prose(value):
+        return True
+    if not _WORD_AND_NUMBER.fullmatch(value) or not is_chosen(value):
+        return False
+    return _TELLS_PASSWORD.search(data, max(0, start - 20), start) is not None
 
 
 def _beside(data: bytes, start: int, quote: bytes, kind: str) -> _Span | None:
@@ -581,7 +589,7 @@ def _is_other(data: bytes, name: int, start: int, end: int, quote: bytes) -> boo
     vocabulary of a tokenizer, or the name of an object's next member."""
     if quote:
         return b"," in data[name - 1 : start] and _NAMES.match(data, end) is not None
-    return end - start <= 6 and data[name - 1 : name] in (b'"', b"'") and data[start:end].isdigit()
+    return end - start <= 6 and data[name - 1 : name] in (b'"', b"'") and _COUNT.fullmatch(data, start, end) is not None
 
 
 def _random(value: bytes) -> bool:

@@ -22,7 +22,7 @@ _QUOTE = rb"(?:\\{0,15}(?:\"{3}|'{3}|[\"'`])|&quot;|&#(?:x27|3[49]);|%2[27]|\xe2
 # a table's line.
 _BECAME = "(?:已)?(?:重置|设置|修改|更改|更新|改|设)?".encode()  # before the Chinese word
 _IS = (
-    rb"(?:(?::[ \t]?| )(?:str(?:ing)?|SecretStr|Optional\[str\]|str \| None)[ \t]?=|[:=]=|[=-]>|:{2,3}=|[?+.]=|::?|(?P<bracket>>(?=[ \t]))|&gt;|[=>]"
+    rb"(?:(?::[ \t]?| )(?:str(?:ing)?|SecretStr|Optional\[str\]|str \| None)[ \t]?=|:=|(?P<compared>==)|[=-]>|:{2,3}=|[?+.]=|::?|(?P<bracket>>(?=[ \t]))|&gt;|[=>]"
     rb"|%3[AaDd]|\xef\xbc[\x9a\x9d]|&#(?:61|58);|"
     + _BECAME
     + rb"(?:\xe4\xb8\xba|\xe6\x98\xaf)(?:\xef\xbc\x9a|:)?|\xef\xbc\x88[^\n\xef:]{1,60}\xef\xbc\x89(?:\xef\xbc\x9a|:)|\xe3\x80\x91|(?:\\{1,8}u[0-9a-f]{4}){1,3}\\{1,8}u4e3a|\\{1,8}u(?:ff1[ad]|4e3a|662f|3011|003[aAdD])|,(?=[ \t]b?[\"'])|(?P<listed>,(?=b?[\"']))"
@@ -77,7 +77,13 @@ def behind_name(data: bytes, at: int) -> Begins | None:
     """Returns where the value of the name that ends at `at` begins, or None."""
     found = _ASSIGNED.match(data, at)
     if found and not (found["blank"] and is_option(data, at)):
-        apart = found["column"] or found["bracket"] or found["tag"] or (found["listed"] and not is_option(data, at))
+        apart = (
+            found["column"]
+            or found["bracket"]
+            or found["compared"]
+            or found["tag"]
+            or (found["listed"] and not is_option(data, at))
+        )
         doubt = 2 if found["comma"] else 1 if apart else 0
         return Begins(found.end(), found["quote"] or b"", doubt)
     found = _NEXT_WORD.match(data, at)
@@ -153,7 +159,7 @@ _PLACEHOLDER = lazy_regex(
         + rb"|[*x.\xe2\x80\xa2#?_-]{2,}|[*.#?_-]|\d{1,3}|.*\*{3}.*|\{?\[?redacted\b.*"
         rb"|[a-z_]+=(?-i:True|False|None|[\d.]+)"  # an argument
         rb"|<[a-z/|\xe2-\xef][^<>\d]*>?|<\w+_\d+>|\[[a-z_ -]*\]?|\(.{0,2}|\([a-z -]*\)?|\$\{.*|\$\(.*|\$\d|\$(?-i:[a-z_]+|[A-Z_][A-Z0-9_]*)"
-        rb"|\{\w*\}?|\{\{(?:[\w .|\"$:=,()\[\]'-]*\}\}.*)?|\{[\"'].*|\{\w+[:=].*|\[[\"'{(\d].*|%\(\w*\)?s?|%[sdr]|%\w+%|`.*|!\w*|@\w+@|\|[-+]?|>[-+]?|-+|&\w+;.*)"
+        rb"|\{\w*\}?|\{\{[\w .|\"$:=,()\[\]'-]*(?:\}\}.*)?|<%\S*|[\w-]{0,8}(?:\.{3}|\xe2\x80\xa6)[\w-]{0,6}|\{[\"'].*|\{\w+[:=].*|\[[\"'{(\d].*|%\(\w*\)?s?|%[sdr]|%\w+%|`.*|!\w*|@\w+@|\|[-+]?|>[-+]?|-+|&\w+;.*)"
     )
 )
 _CODE = lazy_regex(
@@ -181,7 +187,7 @@ _OPEN_NAME = lazy_regex(
     )
 )
 _DIGESTED = lazy_regex(lambda: rb"(?i)" + words("digested") + rb"[^\n]{0,48}\Z")
-_CHECKSUM = lazy_regex(rb"(?i)(?:checksum|digest|hash)[/._-][\w.-]{1,30}[\"']?[:= ]{1,3}[\"']?\Z")
+_CHECKSUM = lazy_regex(rb"(?i)(?:checksum|digest|hash(?:ed)?)[/._-][\w.-]{1,30}[\"']?[:= ]{1,3}[\"']?\Z")
 _WORD = lazy_regex(rb"[\w.-]+")
 _VERBS = (b"is", b"was")
 _LAST_WORDS = (b"key", b"token")  # of a name of two words: `cache key`
