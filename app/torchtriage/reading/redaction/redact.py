@@ -588,7 +588,8 @@ def _is_other(data: bytes, name: int, start: int, end: int, quote: bytes) -> boo
     """Returns whether the text after a name is not its value: a number without quotes after a name in quotes, as in the
     vocabulary of a tokenizer, or the name of an object's next member."""
     if quote:
-        return b"," in data[name - 1 : start] and _NAMES.match(data, end) is not None
+        between = data[name - 1 : start]
+        return (b"," in between or b"{" in between) and _NAMES.match(data, end) is not None
     return end - start <= 6 and data[name - 1 : name] in (b'"', b"'") and _COUNT.fullmatch(data, start, end) is not None
 
 

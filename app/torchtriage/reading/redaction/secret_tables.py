@@ -38,7 +38,7 @@ _PARTED = tuple(
 _QUOTED = lazy_regex(rb'"[^"]*"')
 _WORD = lazy_regex(rb"[^ ]+")
 _AROUND = b" \r\"'`*"
-_NO_NAME = lazy_regex(rb"\A-|[=:(]|\d{3}")  # an option, or a value
+_NO_NAME = lazy_regex(rb"\A-|[=:($]|\d{3}")  # an option, a variable or a value
 _QUALIFIED = lazy_regex(rb"(?i)\w[ _.-]token\Z|[a-z]Token\Z")
 _MAX_WORDS = 4  # words in the name of a column that only blanks separate from the next
 _MAX_LINE_LENGTH = 16 << 10  # bytes; a longer line is not a row
