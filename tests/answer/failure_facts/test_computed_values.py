@@ -54,3 +54,11 @@ def test_the_choice_that_a_word_is_spelled_like(written: str, nearest: dict[str,
 @pytest.mark.parametrize(("product", "third"), [("256", {"third_factor": "8"}), ("250", {}), ("0", {}), ("x", {})])
 def test_the_factor_that_a_product_lacks(product: str, third: dict[str, str]) -> None:
     assert computed_values({"product": product, "factor": "4", "other_factor": "8"}) == third
+
+
+@pytest.mark.parametrize(
+    ("used", "limit", "times"),
+    [("21.90G", "7.48G", "2.9"), ("1.5 TiB", "512 GiB", "3.0"), ("7.0G", "7.48G", None), ("7.0G", "12 hours", None)],
+)
+def test_how_many_times_a_limit_was_used(used: str, limit: str, times: str | None) -> None:
+    assert computed_values({"used": used, "limit": limit}).get("times_limit") == times

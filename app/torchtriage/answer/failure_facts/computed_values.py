@@ -13,6 +13,8 @@ _MAX_DIVISOR = 4096  # largest divisor that is tried, so that no message causes 
 _MAX_RATIO = 4  # times the divisor: a larger divisor is no useful alternative
 _CHOICE = lazy_regex(r"[\w.:/+-]+")
 _NUMBER = lazy_regex(r"\d{1,18}")
+_UNITS = "KMGT"
+_SIZE = lazy_regex(r"(\d{1,9}(?:\.\d{1,6})?) ?([KMGT])(?:i?B)?")
 
 
 def computed_values(values: Mapping[str, str]) -> dict[str, str]:
@@ -24,6 +26,8 @@ def computed_values(values: Mapping[str, str]) -> dict[str, str]:
 
     - `have` and `limit`, or `have` and `want`, give `difference`. `surplus` is the difference if `have` is above
     `want`.
+
+    - `used` and `limit`, two sizes with units, give `times_limit` if more is used: how many times the limit it is.
 
     - `product`, `factor` and `other_factor` give `third_factor`, so that the three factors make the product.
 
@@ -43,6 +47,9 @@ def computed_values(values: Mapping[str, str]) -> dict[str, str]:
         computed["difference"] = str(abs(have - other))
         if have > other and "want" in values:
             computed["surplus"] = computed["difference"]
+    used, most = _size(values, "used"), _size(values, "limit")
+    if used and most and used > most:
+        computed["times_limit"] = f"{used / most:.1f}"
     factors = (_number(values, "factor") or 0) * (_number(values, "other_factor") or 0)
     product = _number(values, "product")
     if factors and product and product % factors == 0:
@@ -59,6 +66,12 @@ def computed_values(values: Mapping[str, str]) -> dict[str, str]:
 def _number(values: Mapping[str, str], name: str) -> int | None:
     text = values.get(name, "").replace(",", "")
     return int(text) if _NUMBER.fullmatch(text) else None
+
+
+def _size(values: Mapping[str, str], name: str) -> float | None:
+    """Returns a size such as `7.48G` in KiB."""
+    found = _SIZE.fullmatch(values.get(name, ""))
+    return float(found[1]) * 1024 ** _UNITS.index(found[2]) if found else None
 
 
 def _neighbouring_divisors(dividend: int, divisor: int) -> dict[str, int]:

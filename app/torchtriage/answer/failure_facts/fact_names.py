@@ -101,6 +101,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "divisor_above": Meaning("smallest divisor of `{dividend}` above `{divisor}`", None, "20"),
     "difference": Meaning("absolute difference of `{have}` and `{limit}` or `{want}`", None, "293"),
     "surplus": Meaning("`{have}` minus `{want}`, if positive", None, "4"),
+    "times_limit": Meaning("`{used}` divided by `{limit}`, if more than 1", None, "2.9"),
     "third_factor": Meaning("`{product}` divided by `{factor}` × `{other_factor}`", None, "8"),
     "nearest_choice": Meaning("item of `{choices}` with the spelling closest to `{written}`", None, "cosine"),
     # code_line
