@@ -105,6 +105,27 @@ def test_a_bar_that_fills_once_an_epoch_shows_more_than_one_step(engine: Engine)
     assert triage(engine, bars[:1] * 9).outcome != "healthy"
 
 
+def test_trials_that_finish_are_steps_and_their_parameters_are_none(engine: Engine) -> None:
+    def trial(number: int) -> str:
+        best = (
+            f"Trial {number} finished with value: 0.8 and parameters: {{'batch': 512, 'lr': 0.001}}. Best is trial 0."
+        )
+        return f"[I 2026-05-01 09:{number:02}:00,220] {best}"
+
+    failed = (
+        "[W 2026-05-01 09:04:00,220] Trial 4 failed with parameters: {'batch': 512} because of the following error: "
+    )
+    verdict = triage(
+        engine, BANNER, [trial(n) for n in range(4)], traceback("torch.OutOfMemoryError: CUDA out of memory.")
+    )
+    assert [fact.value for fact in verdict.facts if fact.name == "step"] == []
+    caught = [failed, *traceback("KeyError: 'x'", [("/job/tune.py", 70, "objective", "return loss[x]")])]
+    assert (
+        triage(engine, BANNER, [trial(n) for n in range(4)], caught, [trial(n) for n in range(5, 40)]).outcome
+        == "healthy"
+    )
+
+
 def test_a_bar_whose_time_falls_is_of_a_loop_that_began_again(engine: Engine) -> None:
     bars = [f"Training: 100%|##########| 28/28 [{time}<00:00, 10.5s/it]" for time in ("04:58", "04:55", "04:54")]
     assert triage(engine, BANNER, bars).outcome == "healthy"

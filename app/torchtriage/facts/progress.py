@@ -17,6 +17,7 @@ PROGRESS = ScanRegex(
     r"|\d+%(?:\|[^|\n]{0,400}\|)? ?(\d+)/\d+ \["
     r"|\b(?:eval_|[dg]_)?loss(?:_[dg])?['\"]?[ :=]{1,3}-?\d"
     r"|\btotal_timesteps {0,20}\| ?\d"
+    r"|\btrial \d+ (?:finished with values?:|pruned\.)"
     r"|第 ?\d{1,9} ?(?:步|轮|次迭代|个 ?(?:epoch|batch))|(?:损失|步数|轮次)(?:值|函数)?[ :：=]{1,3}-?\d"
 )
 _BATCH_SIZE = 16  # lines kept for the curve, of those that are added together
@@ -75,6 +76,9 @@ _OF_A_FILE = ScanRegex(
     r"(?:^|(?<=\s))\S*(?:/[^\s/]*[a-z][=_-]\d|epoch=\d+-step=\d)\S*"
     r"|\b[Ll]oading (?:\w+ )?checkpoint from \S+ at iteration +\d+"
 )
+# Trial 3 failed with parameters: {'batch': 64} because …: the parameters of a trial are settings.
+_TRIAL = "parameters: {"
+_OF_A_TRIAL = lazy_regex(r"\bparameters: \{[^}\n]{0,400}\}")
 # [rank 3] step 20 · Rank=3 epoch 1: prefixes that scripts print
 _WRITER = lazy_regex(r"(?i)\W{0,3}rank[ =:]{0,2}(\d{1,6})\b")
 # The summary of an experiment tracker, which is printed after failures too.
@@ -110,6 +114,8 @@ def progressed(text: str) -> bool:
     """Returns whether a text that may show progress of the training loop does show it."""
     for regex in _IN_PART:
         text = regex.compiled.sub(" ", text)
+    if _TRIAL in text:
+        text = _OF_A_TRIAL.sub(" ", text)
     return bool(PROGRESS.compiled.search(text))
 
 
@@ -132,6 +138,8 @@ def step(text: str) -> int | None:
     """Returns the last training step in a text with progress, or None if it counts epochs or something else."""
     if _A_SETTING.match(text):
         return None
+    if _TRIAL in text:
+        text = _OF_A_TRIAL.sub(" ", text)
     small = text.lower()
     if ("val" in small or "test" in small) and _EVALUATED.search(small):
         return None
