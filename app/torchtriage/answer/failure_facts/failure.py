@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -26,20 +27,13 @@ from torchtriage.reading.redaction.redact import redact
 _OTHERS = lazy_regex(
     r"^<(?!stdin>|ipython-input|command-|cell |tokenize)|/s?bin/[\w-]+$|-py\d\.\d+[\w.-]*\.egg/"
     r"|(?i:\\lib\\(?:[a-z_]\w*\.py$|site-packages\\))"
-    r"|(?i:\\lib\\(?:asyncio|collections|concurrent|ctypes|email|encodings|http|importlib|json|logging|multiprocessing"
-    r"|pathlib|re|sqlite3|unittest|urllib|xml|zipfile)\\)"
     r"|(?i:\\scripts\\[\w.-]+\.exe\\__main__\.py$)"
 )
-# A project may have a folder named torch, as for one of several frameworks. `Frame.user_code` counts its files as
-# torch's, and so do fingerprints.
 _INSTALLED = lazy_regex(r"site-packages|dist-packages|/lib(?:64)?/python\d|^<|\\lib\\")
-_PROJECTS_TORCH = lazy_regex(
-    r"/torch/(?!(?:_\w+|accelerator|amp|ao|autograd|backends|compiler|contrib|cpu|csrc|cuda|distributed|distributions"
-    r"|export|fft|func|futures|fx|jit|linalg|masked|monitor|mps|mtia|multiprocessing|nativert|nested|nn|numa|onnx|optim"
-    r"|package|profiler|quantization|signal|sparse|special|testing|utils|xpu)/"
-    r"|(?:_\w+|functional|hub|library|overrides|quasirandom|random|return_types|serialization|storage|torch_version|types"
-    r"|version)\.py$)(?:[\w.-]+/)*[\w.-]+\.py$"
-)
+_OF_WINDOWS_PYTHON = lazy_regex(r"(?i:\\lib\\(\w+)\\)")
+# A project may have a folder named torch. `Frame.user_code` and fingerprints count its files as PyTorch's.
+_IN_TORCH = lazy_regex(r"/torch/(\w+)(?=[/.])")
+_TORCH_MODULES = "torch-modules"
 _SOURCE_TREES = "library-source-trees"
 _COMPILED = lazy_regex(r"^(?![/\\]|[A-Za-z]:).*\.p(?:yx|xi|xd)(?:\.in)?$")
 
@@ -48,9 +42,18 @@ _NEAR, _CLOSE = 400, 3  # lines
 _LOOKUPS = ("__getattr__", "__getattribute__")
 
 
-def _is_projects_torch(path: str) -> bool:
-    """Returns whether a file lies in a folder named torch that is not PyTorch."""
-    return bool(_PROJECTS_TORCH.search(path)) and not _INSTALLED.search(path)
+def _is_in_standard_library(path: str) -> bool:
+    """Returns whether a file belongs to a package of the standard library on Windows."""
+    found = _OF_WINDOWS_PYTHON.search(path)
+    return found is not None and found[1].lower() in sys.stdlib_module_names
+
+
+def _is_in_own_torch(path: str, modules: tuple[str, ...]) -> bool:
+    """Returns whether a file is in a project's own folder named torch: it is not installed, and not one of PyTorch's
+    `modules`."""
+    found = _IN_TORCH.search(path)
+    own = found is not None and not found[1].startswith("_") and found[1] not in modules
+    return own and not _INSTALLED.search(path)
 
 
 @cache
@@ -157,10 +160,12 @@ class Failure:
 
     def is_user_frame(self, frame: Frame) -> bool:
         """Returns whether a frame belongs to code that the reader wrote and would change."""
-        if not (frame.user_code or _is_projects_torch(frame.file)) or _OTHERS.search(frame.file) or is_compiled(frame):
+        path, vocabulary = frame.file, self.reading.matcher.patterns.vocabulary
+        if not (frame.user_code or _is_in_own_torch(path, vocabulary.words(_TORCH_MODULES))):
             return False
-        patterns = self.reading.matcher.patterns.vocabulary.patterns(_SOURCE_TREES)
-        return union_pattern(patterns).search(frame.file) is None
+        if _OTHERS.search(path) or _is_in_standard_library(path) or is_compiled(frame):
+            return False
+        return union_pattern(vocabulary.patterns(_SOURCE_TREES)).search(path) is None
 
     @property
     def line(self) -> Line:
