@@ -157,7 +157,7 @@ def test_a_stored_answer_is_shown_in_the_readers_language_with_the_cases_advice(
     assert chinese.unknown == "哪个文件。"
     assert (chinese.retry, chinese.because) == (
         "yes",
-        "原因是暂时性的；重新启动任务，有 checkpoint 就从最近的续跑。",
+        "原因是暂时性的；重新启动任务，有 checkpoint 就从最近的继续运行。",
     )
     english = first_screen(localized(stored, knowledge, "en"), "en")
     assert english.what.startswith("The sample lacks an image at /job/train.py:10.")

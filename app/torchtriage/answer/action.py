@@ -15,7 +15,7 @@ from torchtriage.domain.verdict import Action, Answer, EarlierRun, RootCause, Su
 _REASONS: dict[str, tuple[str, str]] = {
     "retry": (
         "The cause is transient; start the job again, from the last checkpoint if there is one.",
-        "原因是暂时性的；重新启动任务，有 checkpoint 就从最近的续跑。",
+        "原因是暂时性的；重新启动任务，有 checkpoint 就从最近的继续运行。",
     ),
     "retry-elsewhere": (
         "The host is at fault, not the job; run it again without that host.",

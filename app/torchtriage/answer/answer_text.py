@@ -42,6 +42,7 @@ _FEW_ABOVE = 3  # lines: if the log has no more above the failure, what led to t
 # Slots that give the same information.
 _RANKS = frozenset({"ranks", "rank_count", "same_second", "failed_ranks", "by_rank"})
 _JOINED = lazy_regex(r"^(?:(?:Or|Then|Otherwise|Also),? |(?:或者|或|然后|同时|否则)[，,]?)")
+_CODE_FIRST = lazy_regex(r"\w*[_.(=\d]")
 _OF_ENVIRONMENT = lazy_regex(r"((?:[A-Z][A-Z_]*=[\w.]* )*)((?:pip|python)3? [\s\S]*)")
 # Slots for the place where the exception was raised.
 _PLACES = frozenset({"where", "file", "line_number", "library_frame"})
@@ -378,9 +379,10 @@ def _command(step: Step, values: Mapping[str, str]) -> str | None:
 
 
 def _without_connective(step: str) -> str:
-    """Returns a step as the first one, without the word that connects it to a step that is not shown."""
+    """Returns a step as the first one, without the word that connects it to a step that is not shown. It begins with a
+    capital letter, unless it begins with code."""
     rest = _JOINED.sub("", step, count=1)
-    return rest[:1].upper() + rest[1:]
+    return rest if _CODE_FIRST.match(rest) else rest[:1].upper() + rest[1:]
 
 
 def _run(template: str, values: Mapping[str, str]) -> str | None:

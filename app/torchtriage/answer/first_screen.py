@@ -12,7 +12,7 @@ from torchtriage.domain.verdict import RootCause, Verdict
 _HEALTHY = ("The log shows no failure.", "日志中没有失败的迹象。")
 _ELSEWHERE = (
     "If the run did fail, the reason is not in this log. Check the other ranks’ logs and the scheduler.",
-    "如果运行确实失败了，原因不在这份日志里：请查看其他 rank 的日志和调度器记录。",
+    "如果运行确实失败了，原因不在这份日志里：查看其他 rank 的日志和调度器记录。",
 )
 _SEEN = {"one": ("seen on rank {}", "见于 rank {}"), "several": ("seen on ranks {}", "见于 rank {}")}
 _FIRST = {"one": ("check rank {} first", "先检查 rank {}"), "several": ("check ranks {} first", "先检查 rank {}")}

@@ -53,15 +53,15 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "torn": ("the ranks called different collectives: {sides}", "各 rank 调用了不同的集合通信：{sides}"),
     "few": (
         "{noun} {ranks} called a different collective from the others; check them first",
-        "rank {ranks} 调用的集合通信与其他 rank 不同；请先查看这些 rank",
+        "rank {ranks} 调用的集合通信与其他 rank 不同；先查看这些 rank",
     ),
     "behind": (
         "{noun} {ranks} stopped at collective {sequence}, others at {others}; check them first",
-        "rank {ranks} 停在第 {sequence} 次集合通信，其他 rank 已到第 {others} 次；请先查看这些 rank",
+        "rank {ranks} 停在第 {sequence} 次集合通信，其他 rank 已到第 {others} 次；先查看这些 rank",
     ),
     "missing": (
         "the others waited for {noun} {ranks}, which never arrived; check them first",
-        "其他 rank 在等待 rank {ranks}，而它们一直没有到达；请先查看这些 rank",
+        "其他 rank 在等待 rank {ranks}，而它们一直没有到达；先查看这些 rank",
     ),
     "dumps": (
         "the dumps or stacks of {count} ranks show that the others waited for {noun} {ranks}",

@@ -121,7 +121,7 @@ LAST_STEPS_BY_RANK = Text(
 # How widespread a failure is. A failure on all ranks is not caused by one host, GPU or part of the data.
 RANKS_ALIKE = Text(
     "Ranks {ranks} failed in the same way.",
-    "rank {ranks} 的失败相同。",
+    "rank {ranks} 以同样的方式失败。",
 )
 ALL_ALIKE = Text(
     "All {rank_count} failed in the same way.",

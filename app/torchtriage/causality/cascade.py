@@ -238,7 +238,7 @@ CLEAN_UP: tuple[Rule[Finding, Ends], ...] = (
         "killed-itself",
         _killed_itself,
         "the process killed itself after an earlier failure",
-        "程序在其他失败后主动杀死了自己",
+        "程序在其他失败后自行终止",
     ),
     Rule(
         "killed-by-agent",

@@ -382,7 +382,7 @@ RANKS = (
         "nccl-communicator",
         _by_communicator,
         "NCCL log lines map this communicator to the rank",
-        "NCCL 日志给出了该通信器对应的 rank",
+        "NCCL 日志给出了该通信域对应的 rank",
     ),
     RankRule(
         "same-cause-in-other-words",
