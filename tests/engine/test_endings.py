@@ -272,8 +272,8 @@ def test_a_step_far_above_the_end_is_reported_with_what_follows(engine: Engine) 
     [
         ([*STEPS, "merging the shards", "packing the archive"], "stopped",
          "The last step is 290; 2 other lines follow, and none shows a good end."),
-        ([BANNER, STEPS[0], "preparing the second stage"], "stands-still", "a single step, 0, no failure and no end"),
-        ([BANNER, "NCCL version 2.18.5+cuda12.1", "preparing the first stage"], "began", "how a run begins, but no step"),
+        ([BANNER, STEPS[0], "preparing the second stage"], "stands-still", "a single step, 0, and no failure or end"),
+        ([BANNER, "NCCL version 2.18.5+cuda12.1", "preparing the first stage"], "began", "the start of a run, but no step"),
         (["a b c", "d e f"] * 4, "no-run", "no training step, no failure and no end"),
     ],
 )  # fmt: skip
