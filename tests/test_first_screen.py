@@ -22,6 +22,7 @@ from torchtriage.domain.entry import Advice, Case, KnowledgeBase, Language, Text
 from torchtriage.domain.verdict import Answer, AnswerStep, Evidence, Verdict
 from torchtriage.engine import Engine
 from torchtriage.reading.prefixes.strip import ANSI
+from torchtriage.reading.sources import from_bytes
 from torchtriage.storage.verdict_json import from_stored, to_stored
 
 MAX_ROWS = 20  # lines
@@ -71,6 +72,20 @@ def test_it_has_at_most_20_lines_and_all_its_parts(
         assert f"{screen.why.line}: " in shown
         for place in screen.where:
             assert "".join(place.split()) in squeezed
+
+
+def test_the_key_line_is_shown_without_a_progress_bar_and_a_build_folder(engine: Engine) -> None:
+    check = "THCTensorIndex.cu:272: indexSelectLargeIndex: block: [171,0,0], thread: [32,0,0] Assertion `srcIndex < srcSelectDimSize` failed."
+    bar, folder = (
+        "  0%|          | 0/1620 [00:00<?, ?it/s]",
+        "/opt/conda/conda-bld/pytorch_1595629427478/work/aten/src/THC/",
+    )
+    verdict = engine.triage(from_bytes(f"epoch 0\n{bar}{folder}{check}\n".encode()))
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.evidence[0].text.startswith(bar)
+    why = first_screen(localized(verdict, engine.knowledge, "en"), "en").why
+    assert why is not None
+    assert why.text == check
 
 
 def test_a_screen_that_is_too_long_omits_the_least_important(triaged: Callable[[str], Verdict], engine: Engine) -> None:

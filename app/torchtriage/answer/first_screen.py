@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torchtriage.answer.answer_text import MAX_STEPS
 from torchtriage.answer.inconclusive_answer import last_line
 from torchtriage.domain.entry import Language
 from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.timestamps import log_time
-from torchtriage.domain.verdict import RootCause, Verdict
+from torchtriage.domain.verdict import Evidence, RootCause, Verdict
+from torchtriage.lazy_regex import lazy_regex
 
 _HEALTHY = ("The log shows no failure.", "日志中没有失败的迹象。")
 _ELSEWHERE = (
@@ -16,6 +19,10 @@ _ELSEWHERE = (
 )
 _SEEN = {"one": ("seen on rank {}", "见于 rank {}"), "several": ("seen on ranks {}", "见于 rank {}")}
 _FIRST = {"one": ("check rank {} first", "先检查 rank {}"), "several": ("check ranks {} first", "先检查 rank {}")}
+# A progress bar on which another process wrote: 0%|          | 0/1620 [00:00<?, ?it/s]/opt/conda/conda-bld/…
+_BAR_BEFORE = lazy_regex(r"^[^|\n]{0,80}\d{1,3}%\|[^|\n]{0,400}\| ?\d{1,9}/\d{1,9} \[[^\]\n]{1,80}\](?=.{20})")
+# The folder in which a library was compiled: /opt/conda/conda-bld/pytorch_1595629427478/work/aten/src/THC/…
+_BUILD_FOLDER = lazy_regex(r"(?<![\w.])/(?:[\w.+-]+/){3,20}(?=[\w.+-]+\.(?:cu|cuh|cpp|cc|h|hpp):\d)")
 
 
 def first_screen(verdict: Verdict, lang: Language) -> FirstScreen:
@@ -39,7 +46,7 @@ def first_screen(verdict: Verdict, lang: Language) -> FirstScreen:
         where=_where(root, seen_on, None if verdict.never_arrived else root.time, frame, chinese),
         seen_on=seen_on,
         frame=frame,
-        why=root.evidence[0] if root.evidence else None,
+        why=_shortened(root.evidence[0]) if root.evidence else None,
         steps=answer.steps[:MAX_STEPS] if answer else (),
         retry=action.retry_word,
         because=action.reason,
@@ -47,6 +54,11 @@ def first_screen(verdict: Verdict, lang: Language) -> FirstScreen:
         sure=root.confidence if root.entry else None,
         unknown=answer.unknown if answer else None,
     )
+
+
+def _shortened(line: Evidence) -> Evidence:
+    """Returns the key line without a progress bar before it, and without the folder in which a library was compiled."""
+    return replace(line, text=_BUILD_FOLDER.sub("", _BAR_BEFORE.sub("", line.text)))
 
 
 def _where(root: RootCause, seen_on: str | None, time: str | None, frame: str | None, chinese: bool) -> tuple[str, ...]:
