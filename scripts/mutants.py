@@ -31,7 +31,7 @@ MUTANTS = (
            "engine/test_causality.py"),
     Mutant("causality/survived.py", "if after < len(terminal) and terminal[after] < end else None",
            "if after < len(terminal) else None", "engine/test_survived.py"),
-    Mutant("causality/read_runs.py", "if self.reader.ended or (self.reader.shows_a_run and",
+    Mutant("causality/read_runs.py", "if self.reader.ended or (self.reader.has_started and",
            "if self.reader.ended or (False and", "engine/test_engine.py engine/test_endings.py"),
     Mutant("matching/near_matches.py", "if _negates(words, message.words) or _negates(message.words, words):",
            "if False:", "engine/test_near_matches.py"),
@@ -42,8 +42,8 @@ MUTANTS = (
     Mutant("reading/redaction/redact.py", "end = max(end, one[1])", "end = one[1]", "reading/test_redact.py"),
     Mutant("causality/fingerprint.py", "elif raised is not None and _of_the_program(entry):",
            "elif raised is not None:", "engine/test_fingerprint.py"),
-    Mutant("causality/ending.py", "since = max(self._good_until(end), got_over)", "since = self._good_until(end)",
-           "engine/test_endings.py"),
+    Mutant("causality/ending.py", "since = max(self._last_good_line(end), got_over)",
+           "since = self._last_good_line(end)", "engine/test_endings.py"),
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchtriage.answer.commands import with_prompt
 from torchtriage.chat.wording import Wording, word, wording
 from torchtriage.domain.notice import Notice
 
@@ -11,7 +12,7 @@ def paragraphs(notice: Notice, most_steps: int | None = None) -> list[str]:
     words: Wording = wording(notice)
     lines = [words.what, words.place, words.evidence]
     for step in words.steps[:most_steps]:
-        lines += [step.do, f"$ {step.command}" if step.command else ""]
+        lines += [step.do, with_prompt(step.command) if step.command else ""]
     lines += [words.retry, words.unknown, " · ".join(words.facts)]
     return [line for line in lines if line]
 

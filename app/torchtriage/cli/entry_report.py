@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torchtriage.answer.commands import general
+from torchtriage.answer.commands import general, with_prompt
 from torchtriage.domain.entry import Case, Condition, Entry, Language, Sign
 from torchtriage.domain.verdict import Answer
 
@@ -65,7 +65,10 @@ def _case(case: Case, lang: Language) -> str:
     lines.append(case.says.in_(lang))
     lines += [case.unknown.in_(lang)] if case.unknown else []
     for step in case.steps:
-        lines += [f"- {step.do.in_(lang)}", *([f"  $ {step.run}".replace("\n", "\n      ")] if step.run else [])]
+        lines += [
+            f"- {step.do.in_(lang)}",
+            *(["  " + with_prompt(step.run).replace("\n", "\n      ")] if step.run else []),
+        ]
     lines += [f"[{case.source}]"] if case.source else []
     lines += [f"pack {case.pack}"] if case.pack else []
     return "\n    ".join(lines)
@@ -82,5 +85,5 @@ def _condition(condition: Condition, lang: Language) -> str:
 
 
 def _command(command: str) -> str:
-    """Returns a command after a `$ ` prompt, with its other lines indented below the first."""
-    return "$ " + general(command).replace("\n", "\n      ")
+    """Returns a command, with its other lines indented below the first."""
+    return with_prompt(general(command)).replace("\n", "\n      ")

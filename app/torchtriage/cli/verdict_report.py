@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from torchtriage.answer.commands import with_prompt
 from torchtriage.answer.first_screen import first_screen
 from torchtriage.cli.text_width import columns, cut, rows, wrapped
 from torchtriage.domain.entry import Language
@@ -141,9 +142,8 @@ class _Page:
             if step.run is None:
                 continue
             lead = " " * (_LEFT + 3)
-            shown = [
-                f"{lead}$ {line}" if at == 0 else f"{lead}  {line}" for at, line in enumerate(step.run.split("\n"))
-            ]
+            first, *others = step.run.split("\n")
+            shown = [lead + with_prompt(first), *(f"{lead}  {line}" for line in others)]
             if longest is not None and sum(rows(line, self._width) for line in shown) > longest:
                 shown = [lead + _SHORTENED[self._chinese]]
             for line in shown:
@@ -200,7 +200,7 @@ def _rest(verdict: Verdict, shown: str) -> list[tuple[str, list[str]]]:
             ("evidence", evidence if len(evidence) > 1 else []),
             ("why", list(root.causes)),
             ("do", [_fix(fix, shown) for fix in root.fixes]),
-            ("check", [f"$ {check}" for check in root.checks]),
+            ("check", [with_prompt(check) for check in root.checks]),
             ("prevent", list(root.prevent)),
             ("followed", [_cascade(verdict, number) for number in range(len(verdict.cascades))]),
             ("reasons", list(root.reasons)),
@@ -224,7 +224,7 @@ def _fix(fix: SuggestedFix, shown: str) -> str:
     version = f"; {shown} {fix.shown}" if fix.shown else ""
     applies = f" [{fix.applies}{version}]" if fix.applies not in ("any", "") else ""
     detail = f"\n{fix.detail}" if fix.detail else ""
-    return f"{fix.title}{applies}{detail}" + "".join(f"\n$ {command}" for command in fix.commands)
+    return f"{fix.title}{applies}{detail}" + "".join(f"\n{with_prompt(command)}" for command in fix.commands)
 
 
 def _fact(fact: Fact) -> str:

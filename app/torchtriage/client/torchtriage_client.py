@@ -14,6 +14,7 @@ on standard error.
 from __future__ import annotations
 
 import argparse
+import ast
 import calendar
 import contextlib
 import errno
@@ -750,7 +751,8 @@ def summary_lines(incident: dict[str, Any]) -> list[str]:
         lines.append("  {:6} {}. {}".format("do:" if number == 1 else "", number, step.get("do")))
         command = (step.get("run") or "").split("\n")
         if command[0] and len(command) <= _MAX_COMMAND_LENGTH:
-            lines += ["            {}{}".format("  " if at else "$ ", line) for at, line in enumerate(command)]
+            prompt = "$ " if _is_shell_command(command[0]) else ""
+            lines += ["            {}{}".format("  " if at else prompt, line) for at, line in enumerate(command)]
     if outcome not in _NOT_FAILED:
         hosts = ", ".join(_hosts(action))
         advice = "{}{}".format(action.get("advice"), ": without " + hosts if hosts else "")
@@ -771,6 +773,18 @@ def _nodes(job: dict[str, Any]) -> list[str]:
     nodes, reported = job.get("nodes") or 1, len(job.get("reports") or ()) or 1
     more = "; the reports of the others will be added" if reported < nodes else ""
     return [f"  nodes: {reported} of {nodes} have reported{more}"] if nodes > 1 else []
+
+
+def _is_shell_command(run: str) -> bool:
+    """Returns whether what a step shows is a shell command, and not a line of Python, JSON or YAML, or an option."""
+    if run.startswith(("--", '"', "{")):
+        return False
+    try:
+        body = ast.parse(run + " pass" if run.endswith(":") else run).body
+    except (SyntaxError, ValueError):
+        return True
+    # Python reads `nvidia-smi` as a difference and `hostname` as a name.
+    return all(isinstance(part, ast.Expr) and not isinstance(part.value, ast.Call) for part in body)
 
 
 def _where(cause: dict[str, Any], values: dict[str, Any]) -> str:
