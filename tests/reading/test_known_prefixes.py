@@ -6,7 +6,7 @@ import pytest
 
 from torchtriage.reading.prefixes.known import FIELDS, KNOWN, KnownPrefix, prefix_of
 from torchtriage.reading.prefixes.learned import FORMS as LEARNED_FORMS
-from torchtriage.reading.prefixes.learned import LABELS, Labels, LearnedLabel
+from torchtriage.reading.prefixes.learned import LABELS, Labels, LearnedLabel, learned_label
 from torchtriage.reading.prefixes.strip import learn_labels, strip_prefixes
 
 NONE = Labels()
@@ -192,3 +192,9 @@ def test_the_example_of_a_learned_label_shows_it(label: LearnedLabel) -> None:
     found = LEARNED_FORMS[label.name].match(f"{label.example}x")
     assert found is not None
     assert found[0] == label.example
+
+
+@pytest.mark.parametrize(("names", "label"), [(("gpu-7", "gpu-8"), "host"), (("Epoch", "batch"), None)])
+def test_what_a_loop_counts_is_no_host(names: tuple[str, str], label: str | None) -> None:
+    lines = [f"{name}: {count}/10, loss: {count / 7:.4f}" for count in range(6) for name in names]
+    assert learned_label(lines) == label

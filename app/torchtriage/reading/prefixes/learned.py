@@ -117,6 +117,7 @@ _NO_HOST = lazy_regex(
     r"^[A-Z0-9]+$|(?:Error|Exception|Warning|Interrupt|Exit|Fault)$|\.pyx?$"
     r"|^(?:srun|sbatch|slurmstepd|kernel|NVRM|mpirun|torchrun|python\d?|bash|sh|npm|wandb|docker|kubelet)$"
     r"|^(?:error|fatal|warn|warning|info|debug|critical|notice|panic)$"
+    r"|^(?i:batch|epoch|step|iter|iteration|train|training|val|valid|validation|test|eval|loss|fold|trial|episode)$"
 )
 
 
