@@ -87,8 +87,8 @@ def redact_encoded(text: str, known: KnownSecrets | None = None) -> str:
 def _line(line: bytes) -> bytes:
     if not _ESCAPE.search(line) or not _holds_secrets(_plain(line)):
         return line
-    told = _WORD.sub(_word, line)
-    return _MARK if _holds_secrets(_plain(told)) else told
+    decoded = _WORD.sub(_word, line)
+    return _MARK if _holds_secrets(_plain(decoded)) else decoded
 
 
 def _word(found: re2._Match) -> bytes:

@@ -4,13 +4,13 @@ const lamp = light?.querySelector(".lamp");
 const look = async () => {
   if (document.visibilityState === "visible") {
     const answer = await fetch(`/connect/light?from=${light.dataset.light}`).catch(() => null);
-    const told = answer?.ok ? await answer.json() : {};
-    if (told.incident) {
+    const state = answer?.ok ? await answer.json() : {};
+    if (state.incident) {
       lamp.classList.add("on");
       const link = document.createElement("a");
-      link.href = `/incidents/${told.incident}`;
-      link.textContent = `#${told.incident}`;
-      light.querySelector("span").replaceChildren(`${light.dataset.on} `, link, ` ${told.ago}`);
+      link.href = `/incidents/${state.incident}`;
+      link.textContent = `#${state.incident}`;
+      light.querySelector("span").replaceChildren(`${light.dataset.on} `, link, ` ${state.ago}`);
       return;
     }
   }

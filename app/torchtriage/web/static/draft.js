@@ -38,17 +38,17 @@ const show = ({ problems, says, steps, known }, first) => {
   }
   const count = problems.filter((problem) => !problem.warning).length;
   mainIs(count ? "check" : "save");
-  const told = [paragraph(first && count ? would.dataset.first : count ? would.dataset.wrong.replace("#", count) : would.dataset.sound, "count")];
+  const parts = [paragraph(first && count ? would.dataset.first : count ? would.dataset.wrong.replace("#", count) : would.dataset.sound, "count")];
   if (!says) {
-    if (!first) told.push(paragraph(would.dataset.none, "quiet"));
+    if (!first) parts.push(paragraph(would.dataset.none, "quiet"));
   } else {
-    told.push(paragraph(says.en, "prose"), says.zh ? paragraph(says.zh, "prose") : paragraph(would.dataset.zh, "quiet"));
+    parts.push(paragraph(says.en, "prose"), says.zh ? paragraph(says.zh, "prose") : paragraph(would.dataset.zh, "quiet"));
     const list = document.createElement("ol");
     const zh = document.documentElement.lang.startsWith("zh");
     list.append(...steps.map((step) => Object.assign(document.createElement("li"), { textContent: (zh && step.zh) || step.en })));
-    told.push(list);
+    parts.push(list);
   }
-  would.replaceChildren(...told);
+  would.replaceChildren(...parts);
 };
 let asked = 0;
 const check = async (first = false) => {

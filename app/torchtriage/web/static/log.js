@@ -118,10 +118,10 @@ const refuse = (text) => {
   if (text) query.setAttribute("aria-describedby", "refused"); else query.removeAttribute("aria-describedby");
 };
 const broken = async (answer) => {
-  const told = answer?.status === 400 ? await answer.text() : "";
-  const page = told && new DOMParser().parseFromString(told, "text/html").querySelector(".sentence")?.textContent;
+  const body = answer?.status === 400 ? await answer.text() : "";
+  const page = body && new DOMParser().parseFromString(body, "text/html").querySelector(".sentence")?.textContent;
   let message = page || words.broken;
-  try { message = JSON.parse(told).error.message; } catch { /* a page */ }
+  try { message = JSON.parse(body).error.message; } catch { /* a page */ }
   refuse(answer?.status === 400 ? message : "");
   said.textContent = message;
 };

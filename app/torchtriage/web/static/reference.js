@@ -1,6 +1,6 @@
 // The API reference: the box leaves the routes whose method, path or description has all of its words.
 const box = document.querySelector("#narrow");
-const told = document.querySelector("#narrowed");
+const noMatch = document.querySelector("#narrowed");
 const narrow = () => {
   const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
   let found = 0;
@@ -14,7 +14,7 @@ const narrow = () => {
     section.hidden = here === 0;
     found += here;
   }
-  told.textContent = found ? "" : told.dataset.none;
+  noMatch.textContent = found ? "" : noMatch.dataset.none;
 };
 box.addEventListener("input", narrow);
 addEventListener("pageshow", narrow);

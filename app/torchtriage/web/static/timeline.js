@@ -46,7 +46,7 @@ const start = (timeline) => {
     }
     return knots.at(-1)[0];
   };
-  const told = (place) => {
+  const clock = (place) => {
     if (!words.timed) return line(Math.round(valueAt(place)));
     const when = new Date(valueAt(place) * 1000);
     const get = words.zoned ? "get" : "getUTC"; // a clock of an unknown zone is shown as it is
@@ -68,7 +68,7 @@ const start = (timeline) => {
   };
   const show = (place, row) => {
     const point = nearest(points, place, 40);
-    tip.replaceChildren(made("b", "", told(place)));
+    tip.replaceChildren(made("b", "", clock(place)));
     if (point) tip.append(made("span", "", values(point)));
     if (row) tip.append(made("span", "", whole(row)));
     hair.hidden = tip.hidden = false;
@@ -99,7 +99,7 @@ const start = (timeline) => {
     const [low, high] = [Math.min(first, last), Math.max(first, last)];
     brush.style.left = `${low / 10}%`;
     brush.style.width = `${(high - low) / 10}%`;
-    chosen.append(made("span", "", filled(words.chosen, { first: told(low), last: told(high), count: shown.length })));
+    chosen.append(made("span", "", filled(words.chosen, { first: clock(low), last: clock(high), count: shown.length })));
     const numbers = lines([...shown, ...points.filter(inside)]);
     if (numbers.length) {
       const [begin, end] = [Math.min(...numbers), Math.max(...numbers)];

@@ -86,7 +86,7 @@ if (form) {
   };
   const total = (files) => files.reduce((sum, [, file]) => sum + file.size, 0);
   const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
-  const told = (files, all) => filled(all > files.length ? words.chosenLess : words.chosen, {
+  const says = (files, all) => filled(all > files.length ? words.chosenLess : words.chosen, {
     count: files.length, size: size(total(files)), less: all - files.length,
   });
 
@@ -149,7 +149,7 @@ if (form) {
   const picked = () => inputs.flatMap((input) => [...input.files].map((file) => [file.webkitRelativePath || file.name, file]));
   for (const input of inputs) input.addEventListener("change", () => {
     const files = picked();
-    chosen.textContent = files.length ? told(left(files), files.length) : "";
+    chosen.textContent = files.length ? says(left(files), files.length) : "";
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
