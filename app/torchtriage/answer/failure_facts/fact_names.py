@@ -224,6 +224,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
         "number of ranks with this failure whose memory together fills this GPU", "ranks", "2 ranks"
     ),
     "other_rank_pid": Meaning("process with memory on this GPU that is another rank of the job", None, "198907"),
+    "asked_percent": Meaning("requested GPU memory in percent of the memory that PyTorch holds", None, "100"),
     "copies_held": Meaning("number of tensors of the requested size that are already allocated", None, "3"),
     "fits_if_joined": Meaning(
         "free plus reserved but unallocated GPU memory, if the request would fit", None, "21.11 GiB"

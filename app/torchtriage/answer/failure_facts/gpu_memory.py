@@ -21,7 +21,7 @@ LAUNCHER_PROCESS_WORDS = "launcher-process-words"  # the name of a list in the v
 def gpu_memory(failure: Failure) -> Iterator[Fact]:
     """Yields facts about GPU memory.
 
-    `copies_held`: allocated memory is this multiple of the requested memory. `fits_if_joined`: the unused memory that
+    `asked_percent`: the requested memory in percent of the allocated memory, if it is large. `copies_held`: allocated memory is this multiple of the requested memory. `fits_if_joined`: the unused memory that
     would be enough if it were in one piece. `unused_percent`: the share that PyTorch's cache does not use. `short_by`:
     how much more was requested than was free; `parts_needed`: the number of parts a tensor must be split into to fit.
 
@@ -32,6 +32,9 @@ def gpu_memory(failure: Failure) -> Iterator[Fact]:
     captured = failure.root.captured
     if (copies := _copies(captured)) is not None:
         yield failure.fact("copies_held", copies)
+    held, asked = (_bytes(captured.get(name, "")) for name in ("allocated", "asked"))
+    if held and asked >= _LARGE:
+        yield failure.fact("asked_percent", round(100 * asked / held))
     if (joined := _free_and_unused(captured)) is not None:
         yield failure.fact("fits_if_joined", joined)
     unused, total = (_size(captured, name) for name in ("unallocated", "total"))
