@@ -97,3 +97,13 @@ def test_who_waits_in_an_earlier_collective_is_behind(engine: Engine) -> None:
     assert {name: found.get(name) for name in values} == values
     same = "".join(WAIT.format(rank=rank, number=913, call="ALLREDUCE") for rank in (0, 1, 3))
     assert "behind_ranks" not in {fact.name for fact in engine.triage(from_bytes(same.encode())).facts}
+
+
+@pytest.mark.parametrize(("ahead", "gap", "case"), [(913, "1", "ranks-behind"), (41260, "40348", "counters-far-apart")])
+def test_numbers_far_apart_are_not_told_as_ranks_that_lost_step(
+    engine: Engine, ahead: int, gap: str, case: str
+) -> None:
+    log = WAIT.format(rank=5, number=912, call="BROADCAST") + WAIT.format(rank=0, number=ahead, call="ALLREDUCE")
+    verdict = engine.triage(from_bytes(log.encode()))
+    assert {fact.name: fact.text for fact in verdict.facts}["sequence_gap"] == gap
+    assert verdict.answer is not None and verdict.answer.case == case

@@ -199,6 +199,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "ahead_ranks": Meaning("ranks that waited in the latest collective", None, "3"),
     "ahead_call": Meaning("collective in which they waited", None, "_REDUCE_SCATTER_BASE"),
     "ahead_sequence": Meaning("sequence number of that collective", None, "48813"),
+    "sequence_gap": Meaning("difference of these two sequence numbers", None, "1"),
     "stopped_ranks": Meaning("ranks that the launcher stopped", None, "0,2-7"),
     "spread": Meaning("time between the first and the last failure of a rank", "s", "0.2 s"),
     "same_second": Meaning("number of failed ranks, if all failed within one second", "ranks", "8 ranks"),

@@ -21,8 +21,8 @@ _MISSED = frozenset({"missing", "few", "behind"})  # reasons that name the ranks
 
 def waiting_ranks(failure: Failure) -> Iterator[Fact]:
     """Yields `failed_ranks`, `waiting_ranks`, `missing_ranks` and `stopped_ranks`. If ranks waited in different
-    collectives, it yields `behind_ranks`, `behind_call` and `behind_sequence`, and `ahead_ranks` with the same details.
-    `spread` is the time between the first and the last rank that failed; `same_second` is given instead if there is
+    collectives, it yields `behind_ranks`, `behind_call` and `behind_sequence`, `ahead_ranks` with the same details, and
+    `sequence_gap`. `spread` is the time between the first and the last rank that failed; `same_second` is given instead if there is
     none."""
     yield from _ranks(failure)
     yield from _lagging_ranks(failure)
@@ -64,6 +64,8 @@ def _lagging_ranks(failure: Failure) -> Iterator[Fact]:
     suspects = collectives.suspects(reading.environment.world_size)
     if suspects is None or suspects.why != "behind":
         return
+    if suspects.sequence is not None and suspects.others is not None:
+        yield failure.fact("sequence_gap", suspects.others - suspects.sequence)
     for side, sequence in (("behind", suspects.sequence), ("ahead", suspects.others)):
         waits = [wait for wait in collectives.waits() if wait.sequence == sequence]
         if waits and sequence is not None:
