@@ -106,4 +106,5 @@ def test_numbers_far_apart_are_not_told_as_ranks_that_lost_step(
     log = WAIT.format(rank=5, number=912, call="BROADCAST") + WAIT.format(rank=0, number=ahead, call="ALLREDUCE")
     verdict = engine.triage(from_bytes(log.encode()))
     assert {fact.name: fact.text for fact in verdict.facts}["sequence_gap"] == gap
-    assert verdict.answer is not None and verdict.answer.case == case
+    assert verdict.answer is not None
+    assert verdict.answer.case == case

@@ -21,8 +21,8 @@ LAUNCHER_PROCESS_WORDS = "launcher-process-words"  # the name of a list in the v
 def gpu_memory(failure: Failure) -> Iterator[Fact]:
     """Yields facts about GPU memory.
 
-    `asked_percent`: the requested memory in percent of the allocated memory, if it is large. `copies_held`: allocated memory is this multiple of the requested memory. `fits_if_joined`: the unused memory that
-    would be enough if it were in one piece. `unused_percent`: the share that PyTorch's cache does not use. `short_by`:
+    `asked_percent`: the requested memory in percent of the allocated memory, if it is large. `copies_held`: allocated
+    memory is this multiple of the requested memory. `fits_if_joined`: the unused memory that would be enough if it were in one piece. `unused_percent`: the share that PyTorch's cache does not use. `short_by`:
     how much more was requested than was free; `parts_needed`: the number of parts a tensor must be split into to fit.
 
     On a full GPU, `held_by_others` and `others_percent` give the memory that other processes use, or `beyond_capacity`

@@ -22,8 +22,8 @@ _MISSED = frozenset({"missing", "few", "behind"})  # reasons that name the ranks
 def waiting_ranks(failure: Failure) -> Iterator[Fact]:
     """Yields `failed_ranks`, `waiting_ranks`, `missing_ranks` and `stopped_ranks`. If ranks waited in different
     collectives, it yields `behind_ranks`, `behind_call` and `behind_sequence`, `ahead_ranks` with the same details, and
-    `sequence_gap`. `spread` is the time between the first and the last rank that failed; `same_second` is given instead if there is
-    none."""
+    `sequence_gap`. `spread` is the time between the first and the last rank that failed; `same_second` is given instead
+    if there is none."""
     yield from _ranks(failure)
     yield from _lagging_ranks(failure)
     yield from _spread(failure)
