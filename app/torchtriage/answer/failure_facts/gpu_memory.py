@@ -22,8 +22,9 @@ def gpu_memory(failure: Failure) -> Iterator[Fact]:
     """Yields facts about GPU memory.
 
     `asked_percent`: the requested memory in percent of the allocated memory, if it is large. `copies_held`: allocated
-    memory is this multiple of the requested memory. `fits_if_joined`: the unused memory that would be enough if it were in one piece. `unused_percent`: the share that PyTorch's cache does not use. `short_by`:
-    how much more was requested than was free; `parts_needed`: the number of parts a tensor must be split into to fit.
+    memory is this multiple of the requested memory. `fits_if_joined`: the unused memory that would be enough if it were
+    in one piece. `unused_percent`: the share that PyTorch's cache does not use. `short_by`: how much more was requested
+    than was free; `parts_needed`: the number of parts a tensor must be split into to fit.
 
     On a full GPU, `held_by_others` and `others_percent` give the memory that other processes use, or `beyond_capacity`
     gives how much more was allocated than the GPU has. `other_rank_pid`: a process with memory on this GPU that this
