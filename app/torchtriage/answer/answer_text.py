@@ -77,13 +77,16 @@ def write_answer(
     if case is not None and (own := filled(case.says.in_(lang), values)):
         own_fault = entry is None or _is_own_fault(entry)
         raised = standard_sentences.RAISED_AT if own_fault else standard_sentences.MET_AT
-        named = slots(case.says.en if form else _templates(case))  # a form's steps use the place but do not mention it
+        shown = _shown_steps(case.steps, values, {**values, **_texts(root)}, lang)
+        named = slots(_templates(case, tuple(shown)))
+        if form:
+            named = slots(case.says.en)  # a form's steps use the place but do not mention it
         says = _with_place_and_step(own, named, values, lang, raised, inside=own_fault, known=form is None)
         failed = own_fault and (entry is None or Role.CANCELLED not in entry.roles)
-        if failed and not slots(_templates(case)) & values.keys() & _RANKS:
+        if failed and not slots(_templates(case, tuple(shown))) & values.keys() & _RANKS:
             says = _joined((says, _same_on_ranks(values, lang)), lang)
         unknown = filled(case.unknown.in_(lang), values) if case.unknown else None
-        steps = _steps(case.steps, values, {**values, **_texts(root)}, lang)
+        steps = tuple(shown.values())
     else:
         says, unknown, steps = _general_text(root, entry, values, lang)
     if not steps and entry is not None:
@@ -110,13 +113,13 @@ def facts_used(
 ) -> tuple[Fact, ...]:
     """Returns the facts that are filled into the sentences of an answer's case or message form."""
     case = form or (next((case for case in entry.cases if case.id == answer.case), None) if entry else None)
-    named = slots(_templates(case)) if case else frozenset({"exception", "message"})
+    named = slots(_templates(case, case.steps)) if case else frozenset({"exception", "message"})
     return tuple(fact for fact in facts if fact.name in named | {"where", "code"})
 
 
-def _templates(case: Case) -> str:
-    steps = (f"{step.do.en} {step.run or ''}" for step in case.steps)
-    return " ".join((case.says.en, case.unknown.en if case.unknown else "", *steps))
+def _templates(case: Case, steps: tuple[Step, ...]) -> str:
+    shown = (f"{step.do.en} {step.run or ''}" for step in steps)
+    return " ".join((case.says.en, case.unknown.en if case.unknown else "", *shown))
 
 
 def _with_place_and_step(
@@ -353,19 +356,19 @@ def _texts(root: RootCause) -> dict[str, str]:
     return {"words": root.words, "frames": "\n".join(shown)}
 
 
-def _steps(
+def _shown_steps(
     steps: tuple[Step, ...], values: Mapping[str, str], asked: Mapping[str, str], lang: Language
-) -> tuple[AnswerStep, ...]:
-    answer_steps: list[AnswerStep] = []
+) -> dict[Step, AnswerStep]:
+    """Returns the steps of a case that apply to this run, each as it is shown."""
+    shown: dict[Step, AnswerStep] = {}
     for step in steps:
         do = filled(step.do.in_(lang), values)
-        if do is None or not _applies(step, asked):
+        if do is None or not _applies(step, asked) or len(shown) == MAX_STEPS:
             continue
         command = _command(step, values)
         if command is None or not is_in_force(command, values):
-            begun = do if answer_steps else _without_connective(do)
-            answer_steps.append(AnswerStep(begun, command))
-    return tuple(answer_steps[:MAX_STEPS])
+            shown[step] = AnswerStep(do if shown else _without_connective(do), command)
+    return shown
 
 
 def _command(step: Step, values: Mapping[str, str]) -> str | None:
