@@ -161,7 +161,8 @@ def test_only_the_main_thread_shows_that_a_rank_moves(stacks: bytes) -> None:
 )
 def test_a_rank_moves_while_it_works(tmp_path: Path, does: str, moves: bool) -> None:
     environment = client.hooked(str(tmp_path), {**os.environ, "PATH": "/usr/bin:/bin"})
-    script = f"import sys, threading, time\nprint('begun', flush=True)\n{does}\n"
+    # On the line of what it does, so that the end of the print is no move.
+    script = f"import sys, threading, time\nprint('begun', flush=True); {does}\n"
     with subprocess.Popen(
         ["/bin/sh", "-c", 'RANK=3 "$0" -c "$1"; true', sys.executable, script],
         env=environment,
