@@ -37,6 +37,7 @@ def test_the_options_of_an_example_are_set_in_the_users_call(code: str, example:
         ('torch.load(path, map_location="cpu")', 'torch.load(path, map_location="cpu")'),  # has it
         ("torch.load(path)", "pip install torch"),
         ("torch.load(path)", "x = x.detach()"),
+        ("load" + ".x" * 2000 + "(path)", 'load(path, map_location="cpu")'),  # deeper than Python can print
         ('torch.load("$(reboot)")', 'torch.load(path, map_location="cpu")'),  # a shell would run it
     ],
 )

@@ -36,7 +36,7 @@ def rewritten(code: str, rewrite: Rewrite, values: Mapping[str, str]) -> str | N
 def with_options(code: str, example: str) -> str | None:
     """Returns the line with the keyword arguments of an example that calls the same function, such as
     `torch.load(path, map_location="cpu")`. None if `example` is no such call, or its values are not plain."""
-    if not _CALL.match(example):
+    if len(code) > _MAX_LENGTH or not _CALL.match(example):
         return None
     asked, statement = _only_call(example), _parsed(code.strip())
     if asked is None or statement is None or not asked.keywords:
