@@ -22,6 +22,7 @@ from torchtriage.answer.reasons import because_of, tell
 from torchtriage.answer.run_events import host_ranks, last_progress, run_events
 from torchtriage.answer.verdict import attempts, candidates, cascades, root_cause, with_first_evidence
 from torchtriage.answer.verdict_run import run_facts, suspect_ranks
+from torchtriage.answer.windows_commands import for_operating_system
 from torchtriage.causality.ending import JOB_STATE, JOB_STATUS, Ending, ending
 from torchtriage.causality.fallbacks import completed
 from torchtriage.causality.fingerprint import fingerprint, signature
@@ -218,6 +219,7 @@ class Engine:
         if answer is not None:
             form = self.knowledge.form(answer.form)
             answer = write_answer(answer, root, entry, verdict.run.versions_inferred | verdict.run.versions, lang, form)
+            answer = for_operating_system(answer, self.knowledge.vocabulary)
             answer = replace(answer, facts=facts_used(answer, entry, verdict.facts, form))
         action = advise(entry, root.words, _hosts_at_fault(root, answer), lang, answer, form)
         action = after_earlier_runs(verdict.earlier_runs, root.entry, action, lang)

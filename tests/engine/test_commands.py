@@ -309,3 +309,8 @@ def test_a_shell_command_is_shown_after_a_prompt(run: str) -> None:
 )
 def test_code_settings_and_options_are_shown_without_a_prompt(run: str) -> None:
     assert with_prompt(run) == run
+
+
+@pytest.mark.parametrize("run", ['$env:CUDA_LAUNCH_BLOCKING = "1"', "Get-ChildItem data", "Remove-Item Env:HF_TOKEN"])
+def test_a_powershell_command_is_shown_after_its_prompt(run: str) -> None:
+    assert with_prompt(run) == f"PS> {run}"

@@ -43,7 +43,8 @@ _FEW_ABOVE = 3  # lines: if the log has no more above the failure, what led to t
 _RANKS = frozenset({"ranks", "rank_count", "same_second", "failed_ranks", "by_rank"})
 _JOINED = lazy_regex(r"^(?:(?:Or|Then|Otherwise|Also),? |(?:或者|或|然后|同时|否则)[，,]?)")
 _CODE_FIRST = lazy_regex(r"\w*[_.(=\d]")
-_OF_ENVIRONMENT = lazy_regex(r"((?:[A-Z][A-Z_]*=[\w.]* )*)((?:pip|python)3? [\s\S]*)")
+# pip or Python at the start of a command, after variables that are set for it
+_OF_ENVIRONMENT = lazy_regex(r"(^|; |&& |\|\| )((?:[A-Z][A-Z_]*=[\w.]* )*)((?:pip|python)3? )")
 # Slots for the place where the exception was raised.
 _PLACES = frozenset({"where", "file", "line_number", "library_frame"})
 _OF_NO_PROGRAM = frozenset({"platform", "hardware"})  # owners of failures that can happen at any line of a program
@@ -391,10 +392,9 @@ def _without_connective(step: str) -> str:
 def _run(template: str, values: Mapping[str, str]) -> str | None:
     """Returns the command. pip and Python are those of the job's environment, if the frames show it."""
     command, environment = run_line(template, values), values.get("environment", "")
-    own = _OF_ENVIRONMENT.match(command) if command is not None else None
-    if own is None or not environment.startswith("/") or not is_plain(environment):
+    if command is None or not environment.startswith("/") or not is_plain(environment):
         return command
-    return f"{own[1]}{environment}/bin/{own[2]}"
+    return _OF_ENVIRONMENT.sub(rf"\1\2{environment}/bin/\3", command)
 
 
 def _applies(step: Step, values: Mapping[str, str]) -> bool:

@@ -40,6 +40,7 @@ _PLACE = lazy_regex(r"\{([a-z_]+)\}")
 _OPEN_PLACE = lazy_regex(r"\{([a-z_]+)\}|<[a-z][\w .-]*>")  # also the placeholders that the entry leaves for the reader
 # A quoted word would end these quotes. Text in a comment is no word of the command.
 _QUOTED = lazy_regex(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?<!\S)#[^\n]*")
+_POWERSHELL = lazy_regex(r"\$env:\w|[A-Z][a-z]+-[A-Z]\w+ ")
 # The shell reads the arguments of these commands a second time, without the first quotes.
 _READ_TWICE = lazy_regex(r"\b(?:ssh|pdsh|clush|eval|watch|xargs)\b|\s-c\s|`")
 
@@ -104,7 +105,9 @@ def is_shell_command(run: str) -> bool:
 
 
 def with_prompt(run: str) -> str:
-    """Returns what a step shows, after a `$ ` if it is to be run in a shell."""
+    """Returns what a step shows, after a `$ ` if it is to be run in a shell, or `PS> ` if that shell is PowerShell."""
+    if _POWERSHELL.match(run):
+        return f"PS> {run}"
     return f"$ {run}" if is_shell_command(run) else run
 
 

@@ -13,6 +13,7 @@ from torchtriage.answer.action import advise, after_earlier_runs, explained, hea
 from torchtriage.answer.answer_text import MAX_STEPS, write_answer
 from torchtriage.answer.failure_facts.frames import short_path
 from torchtriage.answer.reasons import tell
+from torchtriage.answer.windows_commands import for_operating_system
 from torchtriage.domain.entry import Entry, KnowledgeBase, Language
 from torchtriage.domain.verdict import Action, Answer, AnswerStep, Candidate, RootCause, Verdict
 
@@ -71,7 +72,8 @@ def _answer(
     gets an answer from what can be said without the log."""
     if entry is not None or root.entry is None:
         form = knowledge.form(stored.form) if stored else None
-        return write_answer(stored or Answer(None, "", values=_values(root)), root, entry, versions, lang, form)
+        answer = write_answer(stored or Answer(None, "", values=_values(root)), root, entry, versions, lang, form)
+        return for_operating_system(answer, knowledge.vocabulary)
     if stored is not None:
         return stored
     steps = (AnswerStep(fix.title, next(iter(fix.commands), None)) for fix in root.fixes[: MAX_STEPS - 1])

@@ -751,7 +751,7 @@ def summary_lines(incident: dict[str, Any]) -> list[str]:
         lines.append("  {:6} {}. {}".format("do:" if number == 1 else "", number, step.get("do")))
         command = (step.get("run") or "").split("\n")
         if command[0] and len(command) <= _MAX_COMMAND_LENGTH:
-            prompt = "$ " if _is_shell_command(command[0]) else ""
+            prompt = _prompt(command[0])
             lines += ["            {}{}".format("  " if at else prompt, line) for at, line in enumerate(command)]
     if outcome not in _NOT_FAILED:
         hosts = ", ".join(_hosts(action))
@@ -773,6 +773,13 @@ def _nodes(job: dict[str, Any]) -> list[str]:
     nodes, reported = job.get("nodes") or 1, len(job.get("reports") or ()) or 1
     more = "; the reports of the others will be added" if reported < nodes else ""
     return [f"  nodes: {reported} of {nodes} have reported{more}"] if nodes > 1 else []
+
+
+def _prompt(run: str) -> str:
+    """Returns the prompt to show before a command: `PS> ` for PowerShell, `$ ` for another shell, none for code."""
+    if re.match(r"\$env:\w|[A-Z][a-z]+-[A-Z]\w+ ", run):
+        return "PS> "
+    return "$ " if _is_shell_command(run) else ""
 
 
 def _is_shell_command(run: str) -> bool:

@@ -146,6 +146,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "folder_given": Meaning("value of that option", None, "/data/coco"),
     # python_environment
     "frameworks": Meaning("frameworks with frames in the traceback", None, "DDP, Trainer"),
+    "operating_system": Meaning("Windows, if the traceback has its paths", None, "Windows"),
     "environment": Meaning("folder of the Python environment", None, "/home/u/miniconda3/envs/llm"),
     # ranks
     "rank": Meaning("rank that failed", None, "3"),

@@ -22,13 +22,16 @@ _LACKING_PACKAGE = lazy_regex(r"No module named '?([A-Za-z_]\w*)\.|cannot import
 _CIRCULAR = lazy_regex(r"partially initialized|circular import|unknown location")
 # Debian's own Python in /usr/bin installs packages below dist-packages: such a path is no environment's prefix.
 _PREFIX = lazy_regex(r"^(.{0,300}?)[/\\](?:lib|Lib|lib64)[/\\](?:python3[\d.]*[/\\](?!dist-packages)|site-packages)")
+_WINDOWS_PATH = lazy_regex(r"[A-Za-z]:[\\/]")
+_WINDOWS = "Windows"
 _VERSION = lazy_regex(r"[/\\]python(3\.\d{1,2})(?:\.\d+)?[/\\]|[/\\]Python(3)(\d{1,2})[/\\]")
 
 
 def python_environment(failure: Failure) -> Iterator[Fact]:
     """Yields `frameworks` (those with files in the traceback, such as `DDP, Trainer`). From the path of a library it
     yields `environment` (the prefix of the Python environment, `/home/x/miniconda3/envs/y`) and `python_version`
-    (3.11). A temporary environment, in which an installer builds a package, is not the job's environment."""
+    (3.11). `operating_system` is Windows if the files have paths of Windows. A temporary environment, in which an
+    installer builds a package, is not the job's environment."""
     frames_text = " ".join(f"{frame.file} {frame.code}" for frame in _frames(failure)).replace("\\", "/")
     vocabulary = failure.reading.matcher.patterns.vocabulary
     if names := [
@@ -46,6 +49,8 @@ def python_environment(failure: Failure) -> Iterator[Fact]:
     environment = next((prefix for prefix in prefixes if prefix and not prefix.endswith("/.local")), None)
     if environment is not None:
         yield failure.fact("environment", environment)
+    if any(_WINDOWS_PATH.match(frame.file) for frame in _frames(failure)):
+        yield failure.fact("operating_system", _WINDOWS)
     version = next((at[1] or f"{at[2]}.{at[3]}" for path in paths if (at := _VERSION.search(path))), None)
     if version is not None:
         yield failure.fact("python_version", version)
