@@ -431,3 +431,19 @@ def test_a_start_under_nohup_ends_the_run_whose_traceback_is_right_above(engine:
     verdict = triage(engine, "nohup: ignoring input", MISSING, "nohup: ignoring input", losses(0, 9))
     assert verdict.outcome == "healthy"
     assert [run.entry for run in verdict.earlier_runs] == ["usage.python-error"]
+
+
+@pytest.mark.parametrize("end", ["Training completed.", "{'train_runtime': 300.1, 'train_loss': 0.0, 'epoch': 3.0}"])
+def test_a_loss_that_is_nan_in_the_last_steps_is_a_failure_although_the_run_ended_well(
+    engine: Engine, end: str
+) -> None:
+    spoilt = [f"step {step} loss nan lr 1e-4" for step in range(20, 60)]
+    verdict = triage(engine, losses(0, 20), spoilt, end)
+    assert entry(verdict) == "numerics.nan-loss"
+    assert verdict.root_cause is not None
+    assert "trained-in-vain" in {rule for reason in verdict.root_cause.because for rule in reason.values.values()}
+
+
+def test_a_loss_that_was_nan_once_is_survived(engine: Engine) -> None:
+    verdict = triage(engine, losses(0, 20), ["step 20 loss nan lr 1e-4"] * 2, losses(21, 20), "Training completed.")
+    assert verdict.outcome == "healthy"

@@ -62,3 +62,9 @@ def test_a_long_value_is_cut_between_words() -> None:
     assert short("word " * 60) == ("word " * 31).strip() + "..."
     assert short("x" * 300) == "x" * (MAX_VALUE_LENGTH - 3) + "..."
     assert short("One whole sentence stands at the beginning of this long text here. " + "word " * 60).endswith("here.")
+
+
+def test_a_part_that_is_left_out_leaves_the_space_between_chinese_and_latin() -> None:
+    assert filled("rank {rank}[[（主机 {host}）]]没有进入", {"rank": "3"}) == "rank 3 没有进入"
+    assert filled("在[[第 {step} 步，]]rank {rank}", {"rank": "3"}) == "在 rank 3"
+    assert filled("{size}[[（{limit}）]]。", {"size": "3"}) == "3。"

@@ -17,6 +17,8 @@ _OPTIONAL = lazy_regex(r"\[\[(.*?)\]\]", re.S)
 _OPEN = lazy_regex(
     r"<[a-z][\w .-]*>|\b[A-Z]{2,}[_/][A-Z_]+\b(?!=)|\b(?:HOST|PORT|REPO|NODE|JOBID|RANK|PID|JOB)\b|/path/to|…"
 )
+# Where an optional part is left out between a Chinese character and a Latin word, a space remains.
+_CHINESE_LATIN = lazy_regex(r"[\u4e00-\u9fff][\w{]|[\w}][\u4e00-\u9fff]", re.ASCII)
 _TWO_STOPS = lazy_regex(r"(\.\.\.|[!?]|(?<!\.)\.)\.(?!\S)")
 # The end of a sentence, but not of an abbreviation.
 _STOP = lazy_regex(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)\.(?= )")
@@ -45,12 +47,18 @@ def with_open_slots(template: str) -> str:
 
 def filled(template: str, values: Mapping[str, str]) -> str | None:
     """Returns the sentence, or None if a slot outside `[[…]]` has no value."""
-    template = _OPTIONAL.sub(lambda part: part[1] if slots(part[1]) <= values.keys() else "", template)
+    template = _OPTIONAL.sub(lambda part: part[1] if slots(part[1]) <= values.keys() else _space_at(part), template)
     if not slots(template) <= values.keys():
         return None
     text = _SLOT.sub(lambda slot: short(values[slot[1]]), template)
     text = _TWO_STOPS.sub(r"\1", text)  # one from the value, one from the sentence
     return re.sub(r" +(?=[ ,;:]|\.(?!\S))", "", text).strip()
+
+
+def _space_at(part: re.Match[str]) -> str:
+    """Returns what remains of an optional part that is left out: nothing, or a space."""
+    around = f"{part.string[: part.start()][-1:]}{part.string[part.end() :][:1]}"
+    return " " if _CHINESE_LATIN.fullmatch(around) else ""
 
 
 def is_open(text: str) -> bool:

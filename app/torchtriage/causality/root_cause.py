@@ -17,6 +17,7 @@ from torchtriage.causality.survived import (
     FailureContext,
     Others,
     discounting_rule,
+    is_in_last_steps,
     is_stalled,
     reports_process_failure,
     survival,
@@ -208,6 +209,10 @@ def _process_ended_badly(rest: _Remaining) -> bool:
     return bool(rest.ended)
 
 
+def _last_steps_show_failure(rest: _Remaining) -> bool:
+    return any(is_in_last_steps(finding, rest.reading.environment) for finding in rest.live)
+
+
 def _ended_well(rest: _Remaining) -> bool:
     return rest.ended_well_below
 
@@ -244,6 +249,13 @@ FAILED: tuple[Rule[_Remaining], ...] = (
         _process_ended_badly,
         "the log reports that a process failed",
         "日志说明有进程异常结束",
+        sets_aside=False,
+    ),
+    Rule(
+        "trained-in-vain",
+        _last_steps_show_failure,
+        "the last training steps still show the failure",
+        "最后几个训练步仍显示该失败",
         sets_aside=False,
     ),
     Rule(

@@ -177,6 +177,10 @@ def _was_logged(after: AfterFailure) -> bool:
     return not after.finding.fatal and after.finding.event.where is Where.EXCEPTION
 
 
+def _last_steps_show_it(after: AfterFailure) -> bool:
+    return is_in_last_steps(after.finding, after.facts)
+
+
 def _ended_well(after: AfterFailure) -> bool:
     return after.has(after.facts.well)
 
@@ -293,6 +297,13 @@ SURVIVAL: tuple[Rule[AfterFailure], ...] = (
         _was_logged,
         "the exception was logged, and no training step follows",
         "异常被记录，之后没有训练步",
+        sets_aside=False,
+    ),
+    Rule(
+        "last-steps-show-it",
+        _last_steps_show_it,
+        "the last training steps still show it, whatever the run said at its end",
+        "直到最后几个训练步仍是如此，无论运行结束时说了什么",
         sets_aside=False,
     ),
     Rule("ended-well", _ended_well, "the log reports a successful end later", "之后日志表明运行正常结束"),
@@ -464,6 +475,17 @@ def _script_and_file(finding: Finding) -> Script:
 def _script(finding: Finding) -> str:
     raised = finding.event.exception
     return raised.frames[0].file.rpartition("/")[2] if raised is not None and raised.frames else ""
+
+
+def is_in_last_steps(finding: Finding, environment: Environment) -> bool:
+    """Returns whether the lines of the last training steps themselves show the failure, such as a loss of NaN. A last
+    step without it may be the summary that follows the steps."""
+    event, progress = finding.event, environment.progress
+    if event.where is not Where.LINE or event.source is not EventSource.MATCHED_LINE or finding.count < TWO_STEPS:
+        return False
+    below = bisect_right(progress, finding.last)
+    shown = below > 0 and progress[below - 1] == finding.last
+    return shown and len(_between(progress, finding.last, finding.last.file_end)) <= TWO_STEPS
 
 
 def is_stalled(finding: Finding, environment: Environment) -> bool:
