@@ -19,6 +19,8 @@ _WITHIN = 20_000  # characters of a message
 _BETWEEN = lazy_regex(r"\n(?:to|vs|and)\n")
 _ROW = lazy_regex(r"(?m)^([A-Za-z_][\w ./-]{0,79}): \S")  # id: string
 _KEY = lazy_regex(r"[{}]|'([^'\n]{1,80})': ")  # {'id': Value(…)
+_FIELD = lazy_regex(r"[<>]|([A-Za-z_][\w.-]{0,79}): ")  # struct<id: string>
+_SECTION = lazy_regex(r"\n-- ")  # a divider between the columns and what else a table has
 _MAX_NAMES = 6
 
 
@@ -29,7 +31,8 @@ def list_differences(failure: Failure) -> Iterator[Fact]:
     parts = _BETWEEN.split(raised.message[:_WITHIN]) if raised else []
     if len(parts) != 2:
         return
-    first, second = _ROW.findall(parts[0]), _outermost(parts[1]) or _ROW.findall(parts[1])
+    first = _ROW.findall(_SECTION.split(parts[0], maxsplit=1)[0]) or _outermost(parts[0], _FIELD, "<>")
+    second = _outermost(parts[1], _KEY, "{}") or _ROW.findall(parts[1]) or _outermost(parts[1], _FIELD, "<>")
     for name, ones, others in (("extra_names", first, second), ("lacking_names", second, first)):
         alone = [one for one in dict.fromkeys(ones) if one not in others]
         if first and second and alone:
@@ -37,11 +40,12 @@ def list_differences(failure: Failure) -> Iterator[Fact]:
             yield failure.fact(name, ", ".join(alone[:_MAX_NAMES]) + more)
 
 
-def _outermost(text: str) -> list[str]:
-    """Returns the keys of a dict literal, without the keys of nested dicts."""
+def _outermost(text: str, key: re.Pattern[str], brackets: str) -> list[str]:
+    """Returns the keys inside the outermost brackets of a text, such as those of a dict literal, without the keys of
+    nested ones. `key` matches a bracket or a key, with its name as the first group."""
     depth, keys = 0, []
-    for found in _KEY.finditer(text):
-        depth += {"{": 1, "}": -1}.get(found[0], 0)
+    for found in key.finditer(text):
+        depth += {brackets[0]: 1, brackets[1]: -1}.get(found[0], 0)
         if found[1] and depth == 1:
             keys.append(found[1])
     return keys
