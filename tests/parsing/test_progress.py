@@ -64,6 +64,7 @@ def read(text: str) -> Environment:
         ("[backward 4/15] context=65536, batch=8, seqlen=8192",None),
         ("epoch=1 batch=120 loss=2.1",120),
         ("# nThread 1 nGpus 2 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1",None),
+        ("python train.py --img 640 --batch 16 --epochs 5 --data ships.yaml --weights yolov5s.pt", None),
         ("Number of steps/epoch 16, number of epochs 4, total number of steps 64", None),
         ("number of training steps: 500", None),
     ],

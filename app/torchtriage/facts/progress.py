@@ -51,7 +51,7 @@ _EPOCH = lazy_regex(r"(?i)epoch[ :=\[#/'\"]{0,4}(\d{1,6}(?:\.\d{1,6})?)")  # HF'
 # Steps of an evaluation are not training steps.
 _EVALUATED = lazy_regex(r"\b(?:eval|val|valid|validation|evaluation|test)[ _/](?:step|iter|iteration|batch)s?\b")
 # a bar of one item is not a loop
-_BAR = lazy_regex(r"([^|\r\n]{0,80}?)\d{1,3}%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/(?!1 )\d+ \[")
+_BAR = lazy_regex(r"([^|\r\n]{0,160}?)\d{1,3}%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9})/(?!1 )\d+ \[")
 _BAR_COUNT = lazy_regex(r"\d%(?:\|[^|\n]{0,400}\|)? ?(\d{1,9}/\d{1,9}) \[")
 _COUNTED_BAR = lazy_regex(r"[^|\r\n]{0,160}?\d{1,3}%\|[^|\n]{0,400}\| ?\d{1,9}/\d{1,9} \[")
 _ELAPSED = lazy_regex(r"\d%\|[^|\n]{0,400}\| ?\d{1,9}/\d{1,9} \[([\d:]{5,12})<")
@@ -90,10 +90,11 @@ _IN_PART = (_PREPARING, _OF_A_FILE, _IN_WORDS)  # forms that cover only part of 
 REGEXES = _COUNTING
 _MAX_LENGTH = 2000  # characters that are read
 # "warm_step": 30000 in a configuration; {'seed': 0, 'first_step': 8}, settings printed by a script; Warmup steps:
-# 30000; warmup iters: 5 iters: 20 at the start of a benchmark; total number of steps 64, a count and not a current
-# step.
+# 30000; warmup iters: 5 iters: 20 at the start of a benchmark; `--batch 16` of a command; total number of steps 64,
+# a count and not a current step.
 _A_SETTING = lazy_regex(
     r"\s*\"[\w.-]+\": [^{]{0,80}$|\s*\{(?=['\"])(?![^\n]{0,1500}?['\"_](?:loss|lr|learning_rate|epoch|reward|acc|grad_norm))|(?:.{0,200}\W)?[A-Za-z]\w* steps: ?\d+$|.{0,300}\bwarmup iters: ?\d+ iters: ?\d"
+    r"|(?:.{0,400}\s)?--(?:batch|step|iter|iteration|update)s? \d"
     r"|.{0,200}\b[Nn](?:umber|um) of (?:[a-z]{1,20} )?(?:steps|iterations|iters|updates)\b"
 )
 

@@ -61,6 +61,12 @@ SITE = "/home/ada/miniconda3/envs/fit/lib/python3.11/site-packages"
             "'>' not supported between instances of 'NoneType' and 'float'",
             {"operand": "limit", "other_operand": "score"},
         ),
+        (
+            "loss = (1.0 - opt.mix) * l1 + opt.mix * (1.0 - ssim(image, truth))",
+            "TypeError",
+            "unsupported operand type(s) for -: 'float' and 'NoneType'",
+            {"possible_operands": "opt.mix, ssim(image, truth)", "possible_type": "NoneType"},
+        ),
         ("print('lr ' + lr)", "TypeError", 'can only concatenate str (not "float") to str', {"other_operand": "lr"}),
         ("n = len(self.files)", "TypeError", "object of type 'NoneType' has no len()", {"operand": "self.files"}),
         (

@@ -37,7 +37,8 @@ def code_line(failure: Failure) -> Iterator[Fact]:
 
     `operand` is the expression in the user's line that the message is about (`batch['ids']`), and `operand_type` is its
     type as the message names it (NoneType, list). `other_operand` and `other_type` describe the other side of an
-    operator. Others are `attribute`; `collection`, `key` and `index` of a subscript; `condition` of an assertion;
+    operator. `possible_operands` are the expressions of which one has the type `possible_type`, if the line does not
+    show which. Others are `attribute`; `collection`, `key` and `index` of a subscript; `condition` of an assertion;
     `target` and `source` of an unpacking, and `items_of` if a loop unpacks each item; `imported`, the module of an
     import statement; `called`, the call that failed (`torch.load`), and its first `argument`.
 
@@ -336,8 +337,24 @@ def _matching_pair(statement: Statement, found: re.Match[str], pairs: list[tuple
     left, right = types.get("operand_type"), types.get("other_type")
     able = [pair for pair in pairs if _can_be(pair[0], left) and _can_be(pair[1], right)]
     if len(able) != 1:
-        return {}
+        return _possible(statement, able, left, right)
     return {"operand": statement.source(able[0][0]), "other_operand": statement.source(able[0][1])}
+
+
+def _possible(
+    statement: Statement, pairs: list[tuple[ast.AST, ast.AST]], left: str | None, right: str | None
+) -> Found:
+    """Returns the expressions that can have the type in the message, if several pairs can: those on the side of None,
+    or on the only side that differs between the pairs."""
+    sides = [list(dict.fromkeys(filter(None, map(statement.source, side)))) for side in zip(*pairs, strict=True)]
+    nones, several = [name == "NoneType" for name in (left, right)], [len(side) > 1 for side in sides]
+    marked = nones if any(nones) else several
+    if sum(marked) != 1:
+        return {}
+    place = marked.index(True)
+    if not 1 < len(sides[place]) <= _MAX_NAMES:
+        return {}
+    return {"possible_operands": ", ".join(sides[place]), "possible_type": (left, right)[place]}
 
 
 def _can_be(node: ast.AST, name: str | None) -> bool:

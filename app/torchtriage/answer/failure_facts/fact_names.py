@@ -107,6 +107,8 @@ ENGINE_FACTS: dict[str, Meaning] = {
     # code_line
     "operand": Meaning("expression in the user's line that failed", None, "batch['ids']"),
     "operand_type": Meaning("type of that expression, as named in the message", None, "NoneType"),
+    "possible_operands": Meaning("expressions in that line of which one failed, if several can", None, "a.scale, f(x)"),
+    "possible_type": Meaning("type of the one that failed, as named in the message", None, "NoneType"),
     "other_operand": Meaning("expression on the other side of the operator", None, "self.bias"),
     "other_type": Meaning("type of the other expression", None, "str"),
     "attribute": Meaning("missing attribute", None, "shape"),
