@@ -341,9 +341,7 @@ def _matching_pair(statement: Statement, found: re.Match[str], pairs: list[tuple
     return {"operand": statement.source(able[0][0]), "other_operand": statement.source(able[0][1])}
 
 
-def _possible(
-    statement: Statement, pairs: list[tuple[ast.AST, ast.AST]], left: str | None, right: str | None
-) -> Found:
+def _possible(statement: Statement, pairs: list[tuple[ast.AST, ast.AST]], left: str | None, right: str | None) -> Found:
     """Returns the expressions that can have the type in the message, if several pairs can: those on the side of None,
     or on the only side that differs between the pairs."""
     sides = [list(dict.fromkeys(filter(None, map(statement.source, side)))) for side in zip(*pairs, strict=True)]
