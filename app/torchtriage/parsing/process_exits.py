@@ -20,10 +20,12 @@ _SAME_LINE = lazy_regex(r"what\(\):\s*(.+)")  # pasted without line breaks
 _WHAT = lazy_regex(r"^\s*what\(\):\s*(.*)")
 # subprocess.CalledProcessError: … died with <Signals.SIGKILL: 9>. / process 0 terminated with signal SIGKILL
 _DIED = lazy_regex(r"died with <Signals\.(SIG\w+): \d+>|[Pp]rocess (\d{1,6}) terminated with signal (SIG\w+)")
-# horovodrun: Process 0 exit with status code 137. composer: Rank 2 crashed with exit code -6
+# horovodrun: Process 0 exit with status code 137. composer: Rank 2 crashed with exit code -6, and then for each rank
+# Global rank 0 (PID 71) exited with code -6; it ends ranks that still run with signals 15 and 9
 _SPAWN_CODE = lazy_regex(
-    r"(?:[Pp]rocess (?=\d{1,6} (?:terminated|exit))|Rank (?=\d{1,6} crashed))(\d{1,6}) "
-    r"(?:terminated with exit|exit with status|crashed with exit) code (-?[1-9]\d{0,2})\b"
+    r"(?:[Pp]rocess (?=\d{1,6} (?:terminated|exit))|Rank (?=\d{1,6} crashed)|Global rank (?=\d{1,6} \(PID))(\d{1,6}) "
+    r"(?:terminated with exit|exit with status|crashed with exit|\(PID \d{1,9}\) exited with(?! code -(?:9|15)\b)) code "
+    r"(-?[1-9]\d{0,2})\b"
 )
 # paddle.distributed.launch: Container rank 0 status failed cmd ['python', …] code -9 log log/workerlog.0
 _CONTAINER = lazy_regex(r"^Container rank (\d{1,6}) status failed cmd \[.{0,2000}\] code (-?[1-9]\d{0,2}) log ")
@@ -137,7 +139,7 @@ class ProcessExits(Extractor):
         if "noticed rank" in text and (noticed := _NOTICED.search(text)):
             self._process_left(line, -int(noticed[2]), int(noticed[1]))
         if " code " in text and (left := _SPAWN_CODE.search(text)):
-            self._add_exit(line, left[2], int(left[2]), int(left[1]))
+            self._process_left(line, int(left[2]), int(left[1]))
         elif "Container rank" in text and (left := _CONTAINER.match(text)):
             self._process_left(line, int(left[2]), int(left[1]))
         elif "ode" in text and "local_rank" not in text and (status := _STATUS.search(text)):
