@@ -138,9 +138,7 @@ class ProcessExits(Extractor):
             self._signal(line, died[1] or died[3], int(died[2]) if died[2] else None)
         if "noticed rank" in text and (noticed := _NOTICED.search(text)):
             self._process_left(line, -int(noticed[2]), int(noticed[1]))
-        if " code " in text and (left := _SPAWN_CODE.search(text)):
-            self._process_left(line, int(left[2]), int(left[1]))
-        elif "Container rank" in text and (left := _CONTAINER.match(text)):
+        if " code " in text and (left := _SPAWN_CODE.search(text) or _CONTAINER.match(text)):
             self._process_left(line, int(left[2]), int(left[1]))
         elif "ode" in text and "local_rank" not in text and (status := _STATUS.search(text)):
             self._status(line, int(status[1]))
