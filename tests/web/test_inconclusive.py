@@ -74,8 +74,31 @@ def test_all_faces_say_what_is_missing_and_where_it_is(client: TestClient, lang:
             "client": "\n".join(summary_lines(incident.as_dict("x"))),
         }
     for place, page in shown.items():
-        for part in (screen.what[:60], screen.unknown or "", *(step.do for step in screen.steps)):
+        what = screen.what_beside if place == "page" else screen.what  # the page shows the line next to it
+        for part in (what[:60], screen.unknown or "", *(step.do for step in screen.steps)):
             assert bare(part)[:60] in bare(page), (place, part)
+    client.cookies.clear()
+
+
+@pytest.mark.parametrize(
+    ("end", "line"),
+    [
+        (LAST, LAST),
+        ("\n".join(f"saving shard {shard} to /data/run" for shard in range(40)), "saving shard 39 to /data/run"),
+    ],
+)
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_page_shows_the_line_once_and_marks_it_in_the_log(
+    client: TestClient, lang: str, end: str, line: str
+) -> None:
+    number = handed_in(client, STEPS + end)
+    page = client.get(f"/incidents/{number}?lang={lang}").text
+    above, log = page.split('<section class="log"')
+    assert bare(above).count(bare(line)) == 1
+    marked = re.search(r'<li id="L(\d+)" class="evidence">', log)
+    assert marked is not None
+    assert f'href="/incidents/{number}/log?line={marked[1]}#L{marked[1]}"' in above
+    assert bare(client.get(f"/incidents/{number}.md?lang={lang}").text).count(bare(line)) >= 1
     client.cookies.clear()
 
 

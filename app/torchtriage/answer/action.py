@@ -48,8 +48,8 @@ _BY_RETRY: dict[tuple[str, str], tuple[str, str]] = {
     ),
 }
 _NOT_KNOWN = (
-    "It is not known whether the run failed; find out how it ended before you start it again.",
-    "尚不清楚是否失败；先查明运行如何结束，再决定是否重新启动。",
+    "Find out how the run ended before you start it again.",
+    "先查明运行如何结束，再决定是否重新启动。",
 )
 _NOTHING = ("Nothing to do.", "无需处理。")
 _UNKNOWN = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from torchtriage.answer.answer_text import MAX_STEPS
-from torchtriage.answer.inconclusive_answer import last_line
+from torchtriage.answer.inconclusive_answer import last_line, says_beside
 from torchtriage.domain.entry import Language
 from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.timestamps import log_time
@@ -36,6 +36,7 @@ def first_screen(verdict: Verdict, lang: Language) -> FirstScreen:
             steps=answer.steps[:MAX_STEPS] if answer else (),
             unknown=unknown,
             because=verdict.action.reason if answer else "",
+            beside=says_beside(answer, lang) if answer else None,
         )
     action, values = verdict.action, answer.values if answer else {}
     # It is not known which of these ranks failed first.

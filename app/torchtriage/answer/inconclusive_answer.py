@@ -64,6 +64,29 @@ _SAYS: dict[str, _Words] = {
         "文本中没有训练步、失败或结束标志。[[最后一行是 `{text}`。]]",
     ),
 }
+# The sentences that quote a line, for a place that shows the line next to them.
+_SAYS_BESIDE: dict[str, _Words] = {
+    "last-words": (
+        "The last words point to a problem, and no good end follows.[[ The last step is {step}.]]",
+        "日志最后的输出提示有问题，之后没有正常结束的标志。[[最后一步是第 {step} 步。]]",
+    ),
+    "stopped": (
+        "The last step is {step}; {below} other lines follow, and none shows a good end.",
+        "最后一步是第 {step} 步，之后还有 {below} 行输出，但没有正常结束的标志。",
+    ),
+    "stands-still": (
+        "The newest lines show a single step[[, {step}]], and no failure or end.",
+        "最近的输出只停留在一个训练步[[（第 {step} 步）]]，没有失败，也没有结束标志。",
+    ),
+    "began": (
+        "The log shows the start of a run, but no step, failure or end.",
+        "日志只有运行的开头，没有训练步、失败或结束标志。",
+    ),
+    "no-run": (
+        "The text shows no training step, no failure and no end of a run.",
+        "文本中没有训练步、失败或结束标志。",
+    ),
+}
 # The title, if it says more than that the end is not known.
 _TITLES: dict[str, _Words] = {
     "empty": ("The log is empty", "日志为空"),
@@ -145,6 +168,12 @@ def said(values: Mapping[str, str], lang: Language) -> Answer:
     unknown = _UNKNOWN.get(missing, _HOW)[chinese]
     steps = tuple(AnswerStep(words[chinese], run) for words, run in _steps(missing, values))
     return Answer(None, says, steps, unknown, values=dict(values))
+
+
+def says_beside(answer: Answer, lang: Language) -> str:
+    """Returns what the answer says, without the line that it quotes, for a place that shows the line next to it."""
+    words = _SAYS_BESIDE.get(answer.values.get(MISSING, "")) if last_line(answer) else None
+    return (words and filled(words[lang == "zh"], answer.values)) or answer.says
 
 
 def title_of(values: Mapping[str, str], lang: Language) -> str | None:

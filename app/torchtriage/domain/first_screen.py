@@ -15,7 +15,8 @@ class FirstScreen:
     words; `seen_on` are the ranks that show the failure if none is named, and `frame` is the line of code. `why` is the
     line of the log that shows it. `retry` is yes, no, once or elsewhere, `because` is the sentence with the reason, and
     `exclusion` is the option that leaves hosts out. `sure` is certain, likely or possible, or None if the cause is not
-    known. `unknown` is what this log does not show.
+    known. `unknown` is what this log does not show. `beside` is `what` without the line that it quotes, if it quotes
+    one.
     """
 
     what: str
@@ -29,6 +30,12 @@ class FirstScreen:
     exclusion: str = ""
     sure: str | None = None
     unknown: str | None = None
+    beside: str | None = None
+
+    @property
+    def what_beside(self) -> str:
+        """Returns what failed, for a place that shows the line next to it."""
+        return self.beside or self.what
 
     def below(self, title: str) -> str:
         """Returns what failed, for a place that already shows the title above."""

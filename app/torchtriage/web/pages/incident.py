@@ -23,7 +23,7 @@ from torchtriage.domain.first_screen import FirstScreen
 from torchtriage.domain.group import Group, GroupChange
 from torchtriage.domain.incident import Feedback, Incident, IncidentFilter
 from torchtriage.domain.run_summary import SinceGood
-from torchtriage.domain.verdict import RunFacts, Verdict
+from torchtriage.domain.verdict import Evidence, RunFacts, Verdict
 from torchtriage.errors import BadInput
 from torchtriage.services.compare_runs import last_good
 from torchtriage.services.explain_match import explain_mismatch
@@ -46,6 +46,7 @@ from torchtriage.web.pages.form_data import read_form
 from torchtriage.web.pages.incident_rows import AttemptRow, EvidenceRow, attempt_rows, evidence_rows
 from torchtriage.web.pages.language import language
 from torchtriage.web.pages.list_items import IncidentItem, incident_items
+from torchtriage.web.pages.log_rows import key_lines
 from torchtriage.web.pages.log_window import LogPiece, excerpt, no_lines
 from torchtriage.web.pages.markdown import markdown
 from torchtriage.web.pages.rendering import render
@@ -89,6 +90,7 @@ class IncidentPage:
     explanation: ExplanationState
     can_explain: bool
     links: tuple[Link, ...]  # to where else the run stands
+    log_opens: Evidence | None  # the line at which the log opens
     seconds: float | None  # that the log covers
 
 
@@ -204,6 +206,7 @@ def incident_page(service: Service, incident_id: str, lang: Language) -> Inciden
         tree=cascade_tree(verdict) if verdict else (),
         attempts=attempt_rows(verdict.attempts) if verdict else (),
         group=group,
+        log_opens=next(iter(key_lines(verdict)), None),
         good=bool(verdict) and last_good(service, found) is not None,
         seconds=_seconds(verdict.run) if verdict else None,
         since_good=changed,

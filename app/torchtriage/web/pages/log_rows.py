@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from torchtriage.answer.inconclusive_answer import last_line
 from torchtriage.domain.incident import StoredFile, StoredLine
 from torchtriage.domain.rank_set import RankSet
-from torchtriage.domain.verdict import Verdict
+from torchtriage.domain.verdict import Evidence, Verdict
 from torchtriage.matching.masking import mask_all
 from torchtriage.services.line_patterns import spans
 from torchtriage.services.log_search import Writers
@@ -140,6 +141,15 @@ def marked(verdict: Verdict | None, file: StoredFile, several: bool) -> dict[int
     here = {file.name} if several else {None, file.name}
     marks = {cascade.line: "cascade" for cascade in verdict.cascades if cascade.file in here}
     marks |= {mark.line: "cascade" for mark in verdict.timeline if mark.line and mark.file in here}
-    root = verdict.root_cause
-    marks |= {line.line: "evidence" for line in (root.evidence if root else ()) if line.file in here}
+    marks |= {line.line: "evidence" for line in key_lines(verdict) if line.file in here}
     return dict(sorted(marks.items()))
+
+
+def key_lines(verdict: Verdict | None) -> tuple[Evidence, ...]:
+    """Returns the lines that the verdict rests on: its evidence, or the line that an inconclusive answer quotes."""
+    if verdict is None:
+        return ()
+    if verdict.root_cause:
+        return verdict.root_cause.evidence
+    quoted = last_line(verdict.answer) if verdict.answer else None
+    return (quoted,) if quoted else ()

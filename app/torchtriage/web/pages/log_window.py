@@ -12,7 +12,7 @@ from torchtriage.errors import TriageError
 from torchtriage.services.incidents import read_log
 from torchtriage.services.log_search import stream, writers
 from torchtriage.services.service import Service
-from torchtriage.web.pages.log_rows import Row, folded, joined, rows, settled, widest_rank
+from torchtriage.web.pages.log_rows import Row, folded, joined, key_lines, rows, settled, widest_rank
 
 _BEFORE = 12  # lines shown above the one that is asked for
 _LINES = 160
@@ -235,15 +235,14 @@ def _neighbours(found: list[StoredLine], file: StoredFile) -> tuple[int | None, 
 
 
 def _file_of(verdict: Verdict | None) -> str | None:
-    root = verdict.root_cause if verdict else None
-    return root.evidence[0].file if root and root.evidence else None
+    lines = key_lines(verdict)
+    return lines[0].file if lines else None
 
 
 def _focus(verdict: Verdict | None, frame: LogPiece) -> int:
     """Returns the line that must be shown."""
     wanted, file = frame.wanted, frame.file
-    root = verdict.root_cause if verdict else None
-    shown = [line.line for line in root.evidence if line.file in (None, file.name)] if root else []
+    shown = [line.line for line in key_lines(verdict) if line.file in (None, file.name)]
     asked = wanted.first if wanted.first is not None else wanted.around
     return min(max(asked if asked is not None else shown[0] if shown else file.lines, 1), max(file.lines, 1))
 
