@@ -36,6 +36,7 @@ _RELATED_VALUES = (
     ("printed_shapes", standard_sentences.PRINTED_SHAPES),
     ("printed_value", standard_sentences.PRINTED_BEFORE),
     ("passed_name", standard_sentences.PASSED_IN),
+    ("telling_line", standard_sentences.PRINTED_ABOVE),
 )
 _MAX_EXTRA_SENTENCES = 2
 _FEW_ABOVE = 3  # lines: if the log has no more above the failure, what led to the failure was not submitted

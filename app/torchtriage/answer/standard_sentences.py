@@ -93,6 +93,10 @@ PRINTED_BEFORE = Text(
     "日志此前打印 {printed_name} = {printed_value}（第 {printed_line} 行）"
     "[[，{other_printed_name} = {other_printed_value}（第 {other_printed_line} 行）]]。",
 )
+PRINTED_ABOVE = Text(
+    'Just above, the log says "{telling_line}" (line {telling_line_number}).',
+    "日志在此之前写着“{telling_line}”（第 {telling_line_number} 行）。",
+)
 PRINTED_SHAPES = Text(
     "The log printed {printed_shapes} (line {printed_shapes_line}).",
     "日志此前打印 {printed_shapes}（第 {printed_shapes_line} 行）。",

@@ -141,6 +141,11 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "other_printed_line": Meaning("log line with that value", None, "13"),
     "printed_shapes": Meaning("printed shapes of names in the failing line", None, "x [4, 96], w [128, 10]"),
     "printed_shapes_line": Meaning("last log line with these shapes", None, "40"),
+    # telling_line
+    "telling_line": Meaning(
+        "line printed just above the exception that shows why it came", None, "Found 0 samples in /data/train"
+    ),
+    "telling_line_number": Meaning("number of that line in the log", None, "14"),
     # path_options
     "path_option": Meaning("option whose printed value is the path in the message", None, "--resume"),
     "path_in_code": Meaning("position of the user's line that contains the path as a literal", None, "train.py:17"),

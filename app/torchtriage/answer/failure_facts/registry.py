@@ -23,6 +23,7 @@ from torchtriage.answer.failure_facts.ranks import failing_rank, waiting_ranks
 from torchtriage.answer.failure_facts.run_state import run_state
 from torchtriage.answer.failure_facts.shape_differences import shape_differences
 from torchtriage.answer.failure_facts.size_arithmetic import size_arithmetic
+from torchtriage.answer.failure_facts.telling_line import telling_line
 from torchtriage.domain.fact import Fact
 
 KINDS: tuple[Callable[[Failure], Iterable[Fact]], ...] = (
@@ -44,6 +45,7 @@ KINDS: tuple[Callable[[Failure], Iterable[Fact]], ...] = (
     shape_differences,
     gpu_memory,
     path_options,
+    telling_line,
 )
 
 
