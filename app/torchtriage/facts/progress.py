@@ -75,6 +75,7 @@ _IN_WORDS = ScanRegex(
 _OF_A_FILE = ScanRegex(
     r"(?:^|(?<=\s))\S*(?:/[^\s/]*[a-z][=_-]\d|epoch=\d+-step=\d)\S*"
     r"|\b[Ll]oading (?:\w+ )?checkpoint from \S+ at iteration +\d+"
+    r"|\btrained to step \d+"
 )
 # Trial 3 failed with parameters: {'batch': 64} because …: the parameters of a trial are settings.
 _TRIAL = "parameters: {"
