@@ -64,8 +64,11 @@ def test_each_rule_decides_where_it_should(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", DECISIONS)
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_each_decision_has_one_sentence_in_both_languages(rule: str, lang: str) -> None:
-    told = reason(DECISIONS[rule], lang)  # type: ignore[arg-type]
+@pytest.mark.parametrize("titled", [False, True])
+def test_each_decision_has_one_sentence_in_both_languages(rule: str, lang: str, titled: bool) -> None:
+    decision = DECISIONS[rule]
+    assert str(decision.because.values.get("entry")) not in reason(decision, lang, titled=True)  # type: ignore[arg-type]
+    told = reason(decision, lang, titled=titled)  # type: ignore[arg-type]
     assert told.endswith("." if lang == "en" else "。")
     assert told.count("。" if lang == "zh" else ". ") <= (1 if lang == "zh" else 0)
     assert not {"{", "}", "None"} & set(told.split())

@@ -25,6 +25,7 @@ from torchtriage.services.service import Service
 from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
 from torchtriage.storage import verdicts
+from torchtriage.storage.audit_log import ChangeFilter
 from torchtriage.storage.database import StorageUnavailable
 
 
@@ -131,7 +132,7 @@ def test_it_shows_the_changes_applies_them_and_keeps_old_verdicts(service: Servi
     assert group.count == 2
     assert group == before.group  # all went to one: it is the same group under another fingerprint
     assert groups.read_group(service, group.id).entry == "cuda.illegal-access"
-    trail = tokens.changes(service.database, "incidents", 1).items
+    trail = tokens.changes(service.database, ChangeFilter("incidents"), 1).items
     told = {"changed": 2, "of": 2, "knowledge": later.knowledge_version, "whole": True}
     assert [(change.by, change.action, change.detail) for change in trail] == [("ann", "retriage", told)]
     assert isinstance(trail[0], Change)
@@ -145,11 +146,11 @@ def test_an_interrupted_one_is_in_the_audit_log_too(service: Service) -> None:
     changing = retriage.change("ann")
     next(changing)
     changing.close()  # type: ignore[attr-defined]  # a generator
-    (change,) = tokens.changes(service.database, "incidents", 9).items
+    (change,) = tokens.changes(service.database, ChangeFilter("incidents"), 9).items
     assert (change.detail["changed"], change.detail["whole"]) == (1, False)
     assert changed(Retriage(later)) == 2
     assert changed(Retriage(later)) == 0  # which changes nothing, and is not told
-    assert len(tokens.changes(service.database, "incidents", 9).items) == 2
+    assert len(tokens.changes(service.database, ChangeFilter("incidents"), 9).items) == 2
 
 
 def test_an_unchanged_incident_is_not_triaged_again(service: Service) -> None:

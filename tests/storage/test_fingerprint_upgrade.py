@@ -24,6 +24,7 @@ from torchtriage.storage import (
     outbox,
     verdicts,
 )
+from torchtriage.storage.audit_log import ChangeFilter
 from torchtriage.storage.database import Database
 from torchtriage.storage.group_merging import CannotRegroup
 from torchtriage.storage.outbox import Wanted
@@ -147,7 +148,7 @@ def test_if_two_groups_are_one_the_more_open_status_wins_and_the_other_is_kept(
         assert [decision(groups.read(session, group)) for group in both] == before
         assert listed(session) == {kept: 2}
         assert come(session, "b", 40) == kept
-        (told, *_) = audit_log.listed(session, f"group {kept}", 9, None).items
+        (told, *_) = audit_log.listed(session, ChangeFilter(f"group {kept}"), 9, None).items
         assert (told.by, told.action, told.detail["groups"]) == ("torchtriage", "merge", [merged])
         group_merging.unmerge(session, kept, [merged])
         carry(session, "a", {"b": 1}, LATER)
@@ -278,7 +279,9 @@ def test_incidents_received_meanwhile_reopen_a_resolved_group(database: Database
         assert (group.status, group.count) == (GroupStatus.OPEN, 4)
         assert group.regressed_at == incidents.read(session, told).received_at == values.START + timedelta(seconds=60)
         assert groups.read(session, came).id == a
-        assert [change.action for change in audit_log.listed(session, f"group {a}", 9, None).items] == ["regress"]
+        assert [change.action for change in audit_log.listed(session, ChangeFilter(f"group {a}"), 9, None).items] == [
+            "regress"
+        ]
 
 
 def test_a_decision_about_a_group_received_meanwhile_is_kept_too(database: Database) -> None:

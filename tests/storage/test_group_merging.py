@@ -13,6 +13,7 @@ from torchtriage.domain.group import GroupChange, GroupFilter, GroupStatus
 from torchtriage.domain.incident import IncidentFilter
 from torchtriage.errors import NotFound
 from torchtriage.storage import audit_log, group_merging, groups, incidents, retriage_reads, verdicts
+from torchtriage.storage.audit_log import ChangeFilter
 from torchtriage.storage.database import Database
 from torchtriage.storage.group_merging import CannotRegroup
 
@@ -255,7 +256,9 @@ def test_verdicts_stored_together_are_grouped_as_if_stored_one_by_one(database: 
             groups_of = [incidents.read(session, one.incident_id).group for one in found]
             numbers = [group.id for group in groups_of if group]
             order = list(dict.fromkeys(numbers))
-            regressed = [change.action for change in audit_log.listed(session, f"group {resolved}", 10, None).items]
+            regressed = [
+                change.action for change in audit_log.listed(session, ChangeFilter(f"group {resolved}"), 10, None).items
+            ]
             by_number = [groups.read(session, number) for number in order]
             return [{"which": [order.index(number) for number in numbers], "regressed": regressed}] + [
                 {

@@ -20,6 +20,7 @@ from torchtriage.services import tokens as access
 from torchtriage.services.service import Service
 from torchtriage.settings import Settings
 from torchtriage.storage import tokens
+from torchtriage.storage.audit_log import ChangeFilter
 from torchtriage.web.app import create_app
 
 PEOPLE = {"accept": "text/html"}
@@ -70,6 +71,7 @@ ASKED = [
     ("POST", "/groups/1", Scope.WRITE),
     ("GET", "/api/v1/changes", Scope.ADMIN),
     ("GET", "/settings", Scope.ADMIN),
+    ("GET", "/changes", Scope.ADMIN),
     ("POST", "/settings/tokens", Scope.ADMIN),
     ("POST", "/retriage/all", Scope.ADMIN),
     ("POST", "/mcp", Scope.READ),
@@ -202,7 +204,7 @@ def test_the_author_of_each_change_is_recorded(guarded: TestClient) -> None:
     answer = guarded.post(f"/api/v1/incidents/{incident['id']}/feedback", json=said, headers=writer)
     assert [(told["verdict"], told["by"]) for told in answer.json()["feedback"]] == [("wrong", "ann")]
     assert guarded.delete(f"/api/v1/incidents/{incident['id']}", headers=writer).status_code == 204
-    trail = access.changes(service_of(guarded).database, None, 10)
+    trail = access.changes(service_of(guarded).database, ChangeFilter(), 10)
     done = [(change.by, change.action, change.subject.split()[0]) for change in trail.items]
     assert done[:3] == [("ann", "forget", "incident"), ("ann", "feedback", "incident"), ("ann", "change", "group")]
 
@@ -327,7 +329,7 @@ def test_a_token_has_so_many_sessions_and_the_oldest_ends(guarded: TestClient, m
     assert access.caller_of(database, elsewhere) is not None
     assert access.caller_of(database, mine) is not None
     assert len([one for one in access.listed(database, sessions=True) if one.begun_with == known.id]) == 3
-    ended = [change for change in access.changes(database, None, 20).items if change.action == "revoke"]
+    ended = [change for change in access.changes(database, ChangeFilter(), 20).items if change.action == "revoke"]
     assert [(change.by, change.detail["before"]["token"]) for change in ended] == [("ann", known.id)] * 2
     access.end_session(database, sessions[3])
     again = begun(mine)

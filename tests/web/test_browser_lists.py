@@ -24,7 +24,7 @@ JAMMED = 'Traceback (most recent call last):\n  File "/work/train.py", line 7, i
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 PAGES = ("/connect", "/connect?from=curl", "/incidents", "/incidents/values", "/incidents?cluster=blue&outcome=explained", "/incidents?user=nobody", "/groups", "/groups/1",
          "/groups?status=resolved", "/unexplained", "/drafts", "/drafts/new?group=2", "/dashboard", "/dashboard?days=365",
-         "/dashboard?since=2020-01-01&until=2020-01-02", "/decisions", "/decisions?grade=wrong", "/alerts", "/alerts?state=failed", "/drafts/new?group=1&case=1", "/hosts", "/hosts/gpu-7", "/hosts?host=no", "/settings",
+         "/dashboard?since=2020-01-01&until=2020-01-02", "/decisions", "/decisions?grade=wrong", "/alerts", "/alerts?state=failed", "/drafts/new?group=1&case=1", "/hosts", "/hosts/gpu-7", "/hosts?host=no", "/settings", "/changes", "/changes?by=nobody&since=never",
          "/retriage", "/docs", "/guides", "/guides/slurm", "/guides/operating")  # fmt: skip
 
 

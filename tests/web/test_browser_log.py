@@ -211,7 +211,7 @@ def test_long_lines_are_broken_or_not(browser: Browser, log: str) -> None:
         page.goto(f"{log}?line={LINES // 2 + 4}")
         line = page.locator(f"#L{LINES // 2 + 4} code")
         high = line.bounding_box()
-        page.get_by_text("Line, rank, wrapping").click()  # a phone shows the search alone
+        page.get_by_text("More", exact=True).click()  # a phone shows the search alone
         page.get_by_text("Do not wrap lines").click()
         low = line.bounding_box()
         assert high is not None
@@ -221,6 +221,33 @@ def test_long_lines_are_broken_or_not(browser: Browser, log: str) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= 390  # The lines scroll, not the page.
         page.reload()
         page.locator(".viewer.unwrapped").wait_for()
+
+
+@pytest.mark.slow
+def test_a_phone_opens_at_the_evidence_with_the_search_at_hand(browser: Browser, shared_server: LiveServer) -> None:
+    steps = "".join(f"rank {at % 4} writes a long line about step {at} with loss {5 - at / 50}\n" for at in range(40))
+    taken = httpx2.post(f"{shared_server.url}/api/v1/incidents?wait=60", content=steps + OOM, timeout=120).json()
+    with browser.new_context(viewport={"width": 390, "height": 844}) as context:
+        page = context.new_page()
+        page.goto(f"{shared_server.url}/incidents/{taken['id']}/log")
+        page.locator("li.evidence").first.wait_for()
+        assert shown(page)[0] == 1  # the log is short, so all of it is there
+        assert in_view(page, 44)
+        tools, status = page.locator(".tools").bounding_box(), page.locator(".status").bounding_box()
+        assert tools is not None
+        assert status is not None
+        assert tools["y"] == 0
+        assert tools["height"] < 60
+        assert status["y"] + status["height"] <= 844.5
+        page.get_by_label("Search this log").fill("step 3 ")
+        page.get_by_role("button", name="Next ↓").click()
+        page.locator("#L4.focus").wait_for()
+        page.get_by_role("button", name="Next error").click()
+        page.locator("#L41.focus").wait_for()
+        there_are(page.get_by_label("Regex").locator("visible=true"), 0)
+        page.get_by_text("More", exact=True).click()
+        there_are(page.get_by_label("Regex").locator("visible=true"), 1)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 @pytest.mark.slow

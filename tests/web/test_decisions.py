@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import html
 import json
 import re
 from pathlib import Path
@@ -258,4 +259,13 @@ def test_the_page_shows_the_score_and_the_list(client: TestClient, lang: str, sa
     assert "&lt;b&gt;7&lt;/b&gt;" in page
     wrong = client.get("/decisions?grade=wrong", headers=PEOPLE).text
     assert "gpu-7" not in wrong
+    title = {"en": "The GPU ran out of memory", "zh": "GPU 显存不足"}[lang]
+    row = page[page.index('class="stacked people decisions"') :].split("</tr>")[2]
+    assert re.search(rf'<a class="title" href="/incidents/\d+">{title}</a>', row)
+    assert "cuda.oom" not in row
+    excluding = html.unescape(client.get("/decisions?action=restart-excluding&grade=waiting", headers=PEOPLE).text)
+    assert "gpu-7" in excluding
+    assert title not in excluding
+    assert 'href="/decisions?grade=waiting#list"' in excluding  # takes the action off
+    assert "/api/v1/decisions?action=restart-excluding&grade=waiting" in excluding
     assert 'href="/decisions"' in client.get("/dashboard", headers=PEOPLE).text

@@ -27,13 +27,14 @@ from torchtriage.services.service import Service
 from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
 from torchtriage.storage import incident_list, incidents
+from torchtriage.storage.audit_log import ChangeFilter
 from torchtriage.storage.tables import IncidentRow
 from torchtriage.web.app import create_app
 
 BROWSER = {"accept": "text/html,application/xhtml+xml", "sec-fetch-site": "same-origin"}
 UNKNOWN = 'Traceback (most recent call last):\n  File "/work/train.py", line 7, in step\n    turn()\nwidgets.{}: {} <b>jammed</b>\n'
 ECC = "Nov 16 10:00:00 gpu-7 kernel: NVRM: Xid (PCI:0000:3b:00): 48, pid=4711, name=python, DBE (double bit error)\n"
-EVERY = ("/incidents", "/groups", "/groups/1", "/unexplained", "/dashboard", "/decisions", "/hosts", "/settings",
+EVERY = ("/incidents", "/groups", "/groups/1", "/unexplained", "/dashboard", "/decisions", "/hosts", "/settings", "/changes",
          "/retriage")  # fmt: skip
 
 
@@ -277,7 +278,7 @@ def test_a_view_is_saved_used_removed_and_brought_back(client: TestClient, servi
     assert client.post(address[1]).status_code == 404
     for name in ("", " ", "x" * 81):
         assert client.post("/incidents/views", data={"name": name, "query": ""}).status_code == 400
-    said = [change.action for change in tokens.changes(service.database, "view 1", 9).items]
+    said = [change.action for change in tokens.changes(service.database, ChangeFilter("view 1"), 9).items]
     assert said == ["remove", "save"]
 
 

@@ -20,6 +20,7 @@ from torchtriage.domain.access import Scope
 from torchtriage.services import tokens
 from torchtriage.services.service import Service
 from torchtriage.settings import Settings
+from torchtriage.storage.audit_log import ChangeFilter
 from torchtriage.web.app import create_app
 
 PEOPLE = {"accept": "text/html"}
@@ -257,7 +258,7 @@ def test_without_a_provider_there_is_no_such_login(tmp_path: Path) -> None:
 def test_the_session_and_its_trail_are_written_down(client: TestClient, provider: OidcProvider) -> None:
     log_in(client)
     service: Service = client.app.state.service  # type: ignore[attr-defined]
-    assert [(change.by, change.action) for change in tokens.changes(service.database, None, 10).items] == [
+    assert [(change.by, change.action) for change in tokens.changes(service.database, ChangeFilter(), 10).items] == [
         ("4711", "login")
     ]
 

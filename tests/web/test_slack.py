@@ -23,6 +23,7 @@ from torchtriage.services.outbox import list_outbox
 from torchtriage.services.service import Service, close_service, open_service
 from torchtriage.services.triage_incident import triage_incident
 from torchtriage.settings import Settings
+from torchtriage.storage.audit_log import ChangeFilter
 from torchtriage.web.app import create_app
 
 pytestmark = pytest.mark.first  # its waiting costs nothing while others compute
@@ -290,7 +291,7 @@ def test_buttons_do_what_they_say(url: str, service: Service, slack: FakeSlack) 
     assert group.muted_until is not None
     told = incidents.read_incident(service, incident.id).feedback
     assert [(said.verdict, said.by) for said in told] == [("right", "slack:ann"), ("wrong", "slack:ann")]
-    trail = tokens.changes(service.database, f"group {group.id}", 10).items
+    trail = tokens.changes(service.database, ChangeFilter(f"group {group.id}"), 10).items
     assert [(change.by, change.action) for change in trail] == [("slack:ann", "change")] * 2
 
 

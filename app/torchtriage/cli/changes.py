@@ -31,9 +31,10 @@ def run(options: argparse.Namespace) -> int:
     """Returns 0. Raises SettingError, StorageUnavailable or WrongVersion."""
     from torchtriage.cli.token import open_database
     from torchtriage.services import tokens
+    from torchtriage.storage.audit_log import ChangeFilter
 
     with closing(open_database()) as database:
-        found = tokens.every_change(database, options.subject, options.by)
+        found = tokens.every_change(database, ChangeFilter(options.subject, options.by))
         for change in islice(found, None if options.all else _MAX_COUNT):
             print(json.dumps(change.as_dict()) if options.json else _line(change))
     return 0

@@ -74,6 +74,45 @@ _REASONS: dict[str, tuple[str, str]] = {
         "知识库中没有条目能说明原因：再试一次即可判断是否为偶发。",
     ),
 }
+# The reasons that name the entry, for a place that shows the entry's title above.
+_BELOW_TITLE: dict[str, tuple[str, str]] = {
+    "left-to-people": (
+        "The policy leaves this cause to a person.",
+        "策略规定这种原因由人来处理。",
+    ),
+    "fix-first": (
+        "The cause is certain, and the job fails again until it is fixed.",
+        "原因已确定，修复之前重启仍会失败。",
+    ),
+    "same-step": (
+        "The cause is certain and stopped {count} attempts at step {step}, so another attempt fails there too.",
+        "原因已确定，已有 {count} 次尝试停在第 {step} 步，再次重启仍会停在这里。",
+    ),
+    "retries-used": (
+        "This cause came back {times} without progress; a person should look before the next restart.",
+        "同一原因已 {count} 次再次出现且没有进展；下次重启前应由人查看。",
+    ),
+    "no-retry": (
+        "A restart does not help against this cause; a person should look first.",
+        "重启不能解决；应先由人查看。",
+    ),
+    "host-at-fault": (
+        "The host is at fault: restart without {hosts}.",
+        "主机有问题：排除 {hosts} 后重启。",
+    ),
+    "transient": (
+        "A retry helps: restart.",
+        "重试有效：重启。",
+    ),
+    "try-once": (
+        "The cause may be transient: try again.",
+        "可能是暂时性的：再试一次。",
+    ),
+    "not-certain": (
+        "The cause needs a fix but is not certain: try once more.",
+        "需要修复，但原因尚不确定：再试一次。",
+    ),
+}
 _UNNAMED = ("The unexplained failure", "无法解释的失败")
 _FEW_TIMES = {1: "once", 2: "twice"}
 _ACTIONS: dict[str, tuple[str, str]] = {
@@ -85,15 +124,16 @@ _ACTIONS: dict[str, tuple[str, str]] = {
 }
 
 
-def reason(decision: Decision, lang: Language) -> str:
-    """Returns the reason in one sentence."""
+def reason(decision: Decision, lang: Language, titled: bool = False) -> str:
+    """Returns the reason in one sentence. With `titled`, it does not name the entry, because the title stands above."""
     values = decision.because.values
     named = values.get("entry")
     cause = f"{named} " if named and lang == "zh" else named or _UNNAMED[lang == "zh"]
     count = int(values.get("count") or 0)
     times = _FEW_TIMES.get(count, f"{count} times")
     restarts = "restart" if count == 1 else f"{count} restarts"
-    return _REASONS[decision.rule][lang == "zh"].format(**values, cause=cause, times=times, restarts=restarts)
+    words = (_BELOW_TITLE.get(decision.rule) if titled and named else None) or _REASONS[decision.rule]
+    return words[lang == "zh"].format(**values, cause=cause, times=times, restarts=restarts)
 
 
 def what(decision: Decision, lang: Language) -> str:

@@ -17,6 +17,7 @@ from torchtriage.services.drafts import change_draft, check, read_draft
 from torchtriage.services.learned_knowledge import adopt_learned
 from torchtriage.services.service import Service
 from torchtriage.storage import audit_log, drafts, retriage_reads
+from torchtriage.storage.audit_log import ChangeFilter
 
 log = logging.getLogger(__name__)
 MAX_RETRIAGED = 10_000
@@ -86,7 +87,7 @@ def may_approve(service: Service, draft: StoredDraft, by: str) -> bool:
 
 def history_of(service: Service, draft_id: str, most: int) -> tuple[Change, ...]:
     """Returns the changes of a draft, newest first."""
-    return tokens.changes(service.database, f"draft {draft_id}", most).items
+    return tokens.changes(service.database, ChangeFilter(f"draft {draft_id}"), most).items
 
 
 def can_undo(last: Change) -> bool:

@@ -13,12 +13,14 @@ from torchtriage.domain.timestamps import iso
 from torchtriage.errors import BadInput
 from torchtriage.services.user_text import cleaned
 from torchtriage.storage import audit_log, tokens
+from torchtriage.storage.audit_log import ChangeFilter
 from torchtriage.storage.database import Database
 from torchtriage.storage.pagination import Page
 
 MAX_NAME_LENGTH = 100  # characters
 MAX_SESSIONS = 50  # per token, or per person who logs in with a provider
 _BATCH_SIZE = 200  # changes per read
+_LATEST = 2000  # changes whose authors are suggested
 _PREFIX = "tt_"  # lets secret scanners, and our own redaction, recognize a leaked token
 
 
@@ -89,20 +91,23 @@ def end_session(database: Database, secret: str) -> None:
             )
 
 
-def changes(
-    database: Database, subject: str | None, limit: int, cursor: str | None = None, by: str | None = None
-) -> Page[Change]:
-    """Returns a page of the audit log, newest first: of a subject such as `group 7`, of a person, or of all. Raises
-    BadCursor."""
+def changes(database: Database, wanted: ChangeFilter, limit: int, cursor: str | None = None) -> Page[Change]:
+    """Returns a page of the audit log, newest first. Raises BadCursor."""
     with database.reading() as session:
-        return audit_log.listed(session, subject, limit, cursor, by)
+        return audit_log.listed(session, wanted, limit, cursor)
 
 
-def every_change(database: Database, subject: str | None = None, by: str | None = None) -> Iterator[Change]:
-    """Yields all changes of the same selection. Raises StorageUnavailable."""
+def authors(database: Database) -> tuple[str, ...]:
+    """Returns who made the latest changes, in alphabetical order."""
+    with database.reading() as session:
+        return audit_log.people(session, _LATEST)
+
+
+def every_change(database: Database, wanted: ChangeFilter) -> Iterator[Change]:
+    """Yields all matching changes, newest first. Raises StorageUnavailable."""
     cursor: str | None = None
     while True:
-        page = changes(database, subject, _BATCH_SIZE, cursor, by)
+        page = changes(database, wanted, _BATCH_SIZE, cursor)
         yield from page.items
         cursor = page.next
         if cursor is None:

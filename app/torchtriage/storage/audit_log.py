@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import select
@@ -19,20 +21,46 @@ def add(session: Session, change: Change) -> None:
     session.add(ChangeRow(at=change.at, by=change.by, action=change.action, subject=change.subject, detail=detail))
 
 
-def listed(
-    session: Session, subject: str | None, limit: int, cursor: str | None, by: str | None = None
-) -> Page[Change]:
-    """Returns a page of changes, newest first: of a subject, of a person, or all. Raises BadCursor."""
+@dataclass(frozen=True, slots=True)
+class ChangeFilter:
+    """The changes to look for; None means any. `subject` is what was changed, such as `group 7`, and `kind` its first
+    word. `since` is included, `until` is not."""
+
+    subject: str | None = None
+    by: str | None = None
+    kind: str | None = None
+    action: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def listed(session: Session, wanted: ChangeFilter, limit: int, cursor: str | None) -> Page[Change]:
+    """Returns a page of matching changes, newest first. Raises BadCursor."""
     query = select(ChangeRow).order_by(ChangeRow.number.desc()).limit(limit + 1)
-    if subject is not None:
-        query = query.where(ChangeRow.subject == subject)
-    if by is not None:
-        query = query.where(ChangeRow.by == by)
+    if wanted.subject is not None:
+        query = query.where(ChangeRow.subject == wanted.subject)
+    if wanted.by is not None:
+        query = query.where(ChangeRow.by == wanted.by)
+    if wanted.kind is not None:
+        of_kind = ChangeRow.subject.startswith(f"{wanted.kind} ", autoescape=True)
+        query = query.where((ChangeRow.subject == wanted.kind) | of_kind)
+    if wanted.action is not None:
+        query = query.where(ChangeRow.action == wanted.action)
+    if wanted.since is not None:
+        query = query.where(ChangeRow.at >= wanted.since)
+    if wanted.until is not None:
+        query = query.where(ChangeRow.at < wanted.until)
     if cursor is not None:
         query = query.where(ChangeRow.number < decode(cursor, 1)[0])
     rows = session.execute(query).scalars().all()
     more = encode(rows[limit - 1].number) if len(rows) > limit else None
     return Page(tuple(map(_change, rows[:limit])), more)
+
+
+def people(session: Session, looked_at: int) -> tuple[str, ...]:
+    """Returns who made the latest `looked_at` changes, in alphabetical order."""
+    latest = select(ChangeRow.by).order_by(ChangeRow.number.desc()).limit(looked_at).subquery()
+    return tuple(sorted(session.execute(select(latest.c.by).distinct()).scalars()))
 
 
 def _change(row: ChangeRow) -> Change:

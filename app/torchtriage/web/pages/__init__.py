@@ -15,6 +15,7 @@ from torchtriage.web.pages import (
     alerts,
     api_reference,
     bulk,
+    changes,
     compare,
     connect,
     dashboard,
@@ -51,7 +52,7 @@ from torchtriage.web.security import refuse_cross_site
 router = APIRouter(include_in_schema=False, dependencies=[Depends(refuse_cross_site)])
 # Some addresses have a name where others have an id, so an order that matters: lists before their items.
 _PARTS = (home, incidents, exports, filter_values, bulk, compare, incident, log, log_download, groups, group,
-          unexplained, drafts, dashboard, decisions, alerts, hosts, retriage, settings, api_reference, palette,
+          unexplained, drafts, dashboard, decisions, alerts, hosts, retriage, settings, changes, api_reference, palette,
           connect, guides)  # fmt: skip
 for _part in (*_PARTS, knowledge, entry):
     router.include_router(_part.router, dependencies=[Depends(needs(Permission.READ))])

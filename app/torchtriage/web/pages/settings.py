@@ -23,6 +23,7 @@ from torchtriage.services.retriage_job import RetriageJobs
 from torchtriage.services.service import Service
 from torchtriage.services.service_info import About, about
 from torchtriage.settings.options import PREFIX
+from torchtriage.storage.audit_log import ChangeFilter
 from torchtriage.web.authentication import Admin
 from torchtriage.web.dependencies import RetriageJobsDep, ServiceDep
 from torchtriage.web.pages.audit_log import ChangeLine, change_lines
@@ -34,7 +35,7 @@ router = APIRouter()
 SCOPES = tuple(scope.value for scope in Scope)
 LIFETIMES = (7, 30, 90, 365)  # days
 _MAX_NAME_LENGTH = 100
-_CHANGES = 15
+_CHANGES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class SettingsPage:
     """`alive` are the valid tokens, `ended` the others. `tested` is the channel to which a test was sent, with the
     problem if there was one. `folders` is the state of the knowledge folders. `stage` is the stage of the retriage, and
     `older` the number of incidents that it would check. `sentences` describe the options by variable, in a language
-    other than English. `newest_changes` and `older_changes` are URLs. `held_back` says why incidents or logs that are
+    other than English. `changes` are the latest. `held_back` says why incidents or logs that are
     due are not removed."""
 
     about: About
@@ -71,8 +72,6 @@ class SettingsPage:
     held_back: dict[str, str]
     channels: tuple[ChannelLine, ...]
     changes: tuple[ChangeLine, ...]
-    newest_changes: str | None
-    older_changes: str | None
     stage: str
     older: int
     sentences: dict[str, str]
@@ -146,7 +145,7 @@ def _page(
 ) -> SettingsPage:
     now, tokens = datetime.now(UTC), access.listed(service.database)
     alive = [token for token in tokens if token.revoked_at is None and (not token.expires_at or token.expires_at > now)]
-    changes = access.changes(service.database, None, _CHANGES, value(request, "changes") or None)
+    changes = access.changes(service.database, ChangeFilter(), _CHANGES)
     counts = count_outbox(service)
     names = {name: {state: count for (channel, state), count in counts.items() if channel == name}
              for name in service.channels.senders}  # fmt: skip
@@ -161,8 +160,6 @@ def _page(
         held_back=service.counters.held_back.copy(),
         channels=tuple(ChannelLine(name, known) for name, known in sorted(names.items())),
         changes=change_lines(changes.items, language(request)),
-        newest_changes="/settings#changes" if value(request, "changes") else None,
-        older_changes=address("/settings", {"changes": changes.next}) + "#changes" if changes.next else None,
         stage=retriage_jobs.progress.stage.value,
         older=retriage_jobs.older,
         sentences=option_sentences() if language(request) == "zh" else {},

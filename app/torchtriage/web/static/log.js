@@ -273,6 +273,10 @@ if (pieces) {
   if (range) go(Number(range[1])).then(() => pick(Number(range[1]), Number(range[2])));
   else if (/^#L\d+$/.test(location.hash) && at(location.hash.slice(2))) at(location.hash.slice(2)).scrollIntoView({ block: "center" });
   else if (new URLSearchParams(location.search).has("line")) at(here)?.scrollIntoView({ block: "center" });
+  else if (!["from", "before"].some((name) => new URLSearchParams(location.search).has(name))) { // on a narrow screen the lines above it may fill the first view
+    const evidence = pieces.querySelector("li.evidence");
+    if (evidence && evidence.getBoundingClientRect().bottom > innerHeight - 80) evidence.scrollIntoView({ block: "center" });
+  }
   if (words.until) said.textContent = says(words.picked, { first: here, last });
   near();
 }
