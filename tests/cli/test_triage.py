@@ -138,7 +138,7 @@ def test_the_verdict_as_an_exit_status(data: bytes, status: int, tmp_path: Path)
     assert main(["triage", "--exit-code", str(write(tmp_path / "run.log", data))]) == status
 
 
-@pytest.mark.parametrize(("lang", "words"), [("en", "Do       1. "), ("zh", "怎么办   1. ")])
+@pytest.mark.parametrize(("lang", "words"), [("en", "Do          1. "), ("zh", "怎么办   1. ")])
 def test_the_page_for_people(lang: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["triage", "--lang", lang, str(write(tmp_path / "run.log", FAILED))])
     page = capsys.readouterr().out

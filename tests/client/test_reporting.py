@@ -33,7 +33,7 @@ def test_a_failure_is_reported_and_explained(bench: Bench) -> None:
     )
     assert any(line.startswith("torchtriage:   do:    1. ") for line in lines)
     assert any(line.startswith("torchtriage:   retry: no (fix-first).") for line in lines)
-    assert "torchtriage:   sure:  certain (cuda.oom)" in lines
+    assert "torchtriage:   confidence: certain (cuda.oom)" in lines
     assert lines[-1].startswith(f"torchtriage:   more:  {bench.url}/incidents/")
     (incident,) = bench.incidents()
     job = incident["job"]

@@ -131,7 +131,7 @@ def test_a_script_reports_itself_when_it_fails(cluster: Cluster, service: LiveSe
     assert cluster.ended(job)["ExitCode"] == "5:0"
     (incident,) = reports(service, job)
     assert (incident["job"]["state"], incident["job"]["exit_code"]) == ("FAILED", 5)
-    assert "sure:  certain" in (cluster.folder / f"exit-{job}.out").read_text()
+    assert "confidence: certain" in (cluster.folder / f"exit-{job}.out").read_text()
 
 
 def test_a_script_reports_itself_before_its_time_limit(cluster: Cluster, service: LiveServer) -> None:

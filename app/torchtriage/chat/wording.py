@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from torchtriage.answer.labels import LABELS
 from torchtriage.chat.sanitize import plain
 from torchtriage.domain.entry import Language, Text
 from torchtriage.domain.first_screen import FirstScreen
@@ -101,7 +102,7 @@ def _retry(screen: FirstScreen, lang: Language) -> str:
 def _facts(notice: Notice) -> list[str]:
     lang = notice.lang
     sure = notice.screen.sure if notice.screen else None
-    found = [word(lang, sure)] if sure in ("certain", "likely", "possible") else []
+    found = [LABELS[sure].in_(lang)] if sure in ("certain", "likely", "possible") else []
     if notice.entry:
         found.append(plain(notice.entry, _NAME))
     elif notice.outcome == "unexplained":

@@ -6,6 +6,7 @@ from collections import Counter
 
 from torchtriage.answer.commands import with_prompt
 from torchtriage.answer.first_screen import first_screen
+from torchtriage.answer.labels import LABELS
 from torchtriage.cli.text_width import columns, cut, rows, wrapped
 from torchtriage.domain.entry import Language
 from torchtriage.domain.fact import Fact
@@ -27,15 +28,20 @@ _BOLD, _DIM, _RED, _GREEN, _YELLOW, _CYAN, _OFF = (
     "\x1b[0m",
 )
 _COLOURS = {"healthy": _GREEN, "inconclusive": _YELLOW}
+
+
+def _both(label: str) -> tuple[str, str]:
+    return LABELS[label].en, LABELS[label].zh
+
+
 _LABELS: dict[str, tuple[str, str]] = {
     "where": ("Where", "位置"),
     "why": ("Why", "依据"),
     "do": ("Do", "怎么办"),
     "retry": ("Retry", "重试"),
-    "sure": ("Sure", "置信度"),
-    "unknown": ("Unknown", "未知"),
+    "sure": _both("confidence"),
 }
-_LEFT = 9  # columns for the labels
+_LEFT = (12, 9)  # columns for the labels
 _RETRY = {
     "yes": ("yes.", "有帮助。"),
     "no": ("no.", "没有帮助。"),
@@ -43,7 +49,6 @@ _RETRY = {
     "elsewhere": ("yes, on other hosts", "换主机重试"),
 }
 _PACK = ("pack", "条目包")
-_SURE = {"certain": ("certain", "确定"), "likely": ("likely", "很可能"), "possible": ("possible", "可能")}
 _NO_ENTRY = ("no entry of the knowledge base names the cause", "知识库中没有对应条目")
 _SHORTENED = ("$ (long command: --all)", "$ （命令较长，见 --all）")
 _WORDS: dict[str, tuple[str, str]] = {
@@ -53,9 +58,9 @@ _WORDS: dict[str, tuple[str, str]] = {
     "check": ("Confirm it", "如何确认"),
     "shown": ("this log shows", "本日志显示"),
     "prevent": ("Prevention", "如何预防"),
-    "followed": ("What followed", "连带后果"),
+    "followed": _both("followed"),
     "reasons": ("Why this verdict", "判断依据"),
-    "others": ("Also considered", "其他候选"),
+    "others": _both("considered"),
     "earlier": ("Earlier runs in this log", "同一日志中更早的运行"),
     "facts": ("Facts about the run", "日志中的运行信息"),
     "more": ("Read more", "参考"),
@@ -95,7 +100,9 @@ class _Page:
         self.rows = 0
         self._verdict, self._chinese, self._colour = verdict, chinese, colour
         self._width = max(width, 40)
-        self._screen = first_screen(verdict, "zh" if chinese else "en")
+        self._left = _LEFT[chinese]
+        self._lang: Language = "zh" if chinese else "en"
+        self._screen = first_screen(verdict, self._lang)
         self._rest = _rest(verdict, _WORDS["shown"][chinese])
 
     def screen(self, tight: int, whole: bool) -> None:
@@ -115,7 +122,8 @@ class _Page:
         if verdict.root_cause is not None:
             self._sentence("sure", self._sure(screen), most=1)
         if screen.unknown:
-            self._sentence("unknown", screen.unknown, most=1 if tight >= 4 else 2 if tight >= 2 else None)
+            label = f"{LABELS['not_in_log'].in_(self._lang)}{'：' if self._chinese else ': '}"
+            self._sentence("", label + screen.unknown, most=1 if tight >= 4 else 2 if tight >= 2 else None)
         if whole:
             return
         for warning in verdict.warnings[: 0 if tight else 2]:
@@ -141,7 +149,7 @@ class _Page:
             )
             if step.run is None:
                 continue
-            lead = " " * (_LEFT + 3)
+            lead = " " * (self._left + 3)
             first, *others = step.run.split("\n")
             shown = [lead + with_prompt(first), *(f"{lead}  {line}" for line in others)]
             if longest is not None and sum(rows(line, self._width) for line in shown) > longest:
@@ -164,7 +172,7 @@ class _Page:
         elif screen.retry == "elsewhere":
             advice += "。" if self._chinese else "."
         whole = f"{advice}{'' if self._chinese else ' '}{screen.because}".rstrip()
-        return advice if tight and columns(whole) > min(self._width, _MAX_WIDTH) - _LEFT else whole
+        return advice if tight and columns(whole) > min(self._width, _MAX_WIDTH) - self._left else whole
 
     def _sure(self, screen: FirstScreen) -> str:
         verdict, root = self._verdict, self._verdict.root_cause
@@ -173,11 +181,11 @@ class _Page:
         case = verdict.answer.case if verdict.answer else None
         name = root.pack or (verdict.answer and verdict.answer.pack)
         pack = f" ({_PACK[self._chinese]} {name})" if name else ""
-        return f"{_SURE[screen.sure][self._chinese]} · {root.entry}{'/' + case if case else ''}{pack}"
+        return f"{LABELS[screen.sure].in_(self._lang)} · {root.entry}{'/' + case if case else ''}{pack}"
 
     def _sentence(self, label: str, text: str, style: str = "", inner: int = 0, most: int | None = None) -> None:
         """Writes a sentence after its label, wrapped to at most `most` lines."""
-        left = _LEFT if label else 0
+        left = self._left if label else 0
         lines = wrapped(ANSI.sub("", text), min(self._width, _MAX_WIDTH) - left, inner, most)
         name = _LABELS[label][self._chinese] if label.strip() else ""
         lead = f"{name}{' ' * (left - (2 * len(name) if self._chinese else len(name)))}"

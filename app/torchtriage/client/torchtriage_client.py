@@ -758,9 +758,9 @@ def summary_lines(incident: dict[str, Any]) -> list[str]:
         advice = "{}{}".format(action.get("advice"), ": without " + hosts if hosts else "")
         lines.append("  retry: {} ({}). {}".format(action.get("retry"), advice, action.get("reason") or ""))
         known = "{} ({})".format(cause.get("confidence"), cause.get("entry"))
-        lines.append("  sure:  " + (known if cause.get("entry") else "no entry names the cause"))
+        lines.append("  confidence: " + (known if cause.get("entry") else "no entry names the cause"))
     if answer.get("unknown"):
-        lines.append("  not known: {}".format(answer["unknown"]))
+        lines.append("  not in the log: {}".format(answer["unknown"]))
     changes = (incident.get("since_good") or {}).get("changes") or []
     for number, change in enumerate(changes[:_MAX_CHANGES]):
         lines.append("  {} {}".format("changed since it worked:" if not number else " " * 24, change["says"]["en"]))

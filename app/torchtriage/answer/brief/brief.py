@@ -143,7 +143,7 @@ def _answer(verdict: Verdict, words: Words) -> Iterator[str]:
         yield f"**{words[kind]}** {plain(verdict.action.reason)}"
         if answer:
             yield f"- {plain(answer.says)}"
-            yield f"- {words['unknown']}{words['colon']}{plain(answer.unknown or '')}"
+            yield f"- {words['not_in_log']}{words['colon']}{plain(answer.unknown or '')}"
             yield from _steps([(step.do, step.run) for step in answer.steps])
         return
     named = f" (`{root.entry}`, {words[root.confidence]})" if root.entry else ""
@@ -158,7 +158,7 @@ def _answer(verdict: Verdict, words: Words) -> Iterator[str]:
     where += [place(root.evidence[0].line, root.evidence[0].file, words)] if root.evidence else []
     yield f"- {words['failed_first']}{words['colon']}{' · '.join(where)}"
     if answer and answer.unknown:
-        yield f"- {words['unknown']}{words['colon']}{plain(answer.unknown)}"
+        yield f"- {words['not_in_log']}{words['colon']}{plain(answer.unknown)}"
     steps = [(step.do, step.run) for step in answer.steps] if answer else []
     steps = steps or [(fix.title, next(iter(fix.commands), None)) for fix in root.fixes[:2]]
     yield from _steps(steps)
@@ -241,6 +241,6 @@ def _related_findings(verdict: Verdict, words: Words) -> Iterator[str]:
         where = place(run.line, None, words) or "?"
         yield f"- {words['earlier']}{words['colon']}{run.entry or run.outcome} · {where}"
     for candidate in verdict.candidates:
-        yield f"- {words['candidate']}: `{candidate.entry}` ({candidate.score:.2f})"
+        yield f"- {words['considered']}: `{candidate.entry}` ({candidate.score:.2f})"
     for reason in verdict.root_cause.reasons[:_REASONS] if verdict.root_cause else ():
         yield f"- {words['reason']}{words['colon']}{plain(reason, 300)}"

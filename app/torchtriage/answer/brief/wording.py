@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from torchtriage.answer.labels import LABELS
 from torchtriage.domain.entry import Language
 
 _BOTH: dict[str, tuple[str, str]] = {
@@ -25,11 +26,7 @@ _BOTH: dict[str, tuple[str, str]] = {
     "healthy": ("Nothing failed.", "没有发现失败。"),
     "inconclusive": ("The log shows neither a failure nor a good end.", "既没有失败，也没有正常结束的标志。"),
     "unexplained": ("Failed; no knowledge base entry names the cause.", "运行失败，知识库中没有对应条目。"),
-    "certain": ("certain", "确定"),
-    "likely": ("likely", "很可能"),
-    "possible": ("possible", "可能"),
     "failed_first": ("Failed first", "最先失败"),
-    "unknown": ("Not in the log", "日志未说明"),
     "retry": ("Retry", "重试"),
     "yes": ("will help", "有帮助"),
     "no": ("will not help", "没有帮助"),
@@ -65,14 +62,12 @@ _BOTH: dict[str, tuple[str, str]] = {
     "checkpoint": ("newest checkpoint", "最新 checkpoint"),
     "size": ("{lines} lines, {bytes} bytes", "{lines} 行，{bytes} 字节"),
     "more": ("and {count} more", "等另外 {count} 个"),
-    "followed": ("Followed", "连带"),
     "attempt": ("Attempt {number} failed with", "第 {number} 次尝试的故障"),
     "earlier": ("An earlier run in this log", "同一日志中更早的运行"),
-    "candidate": ("Seen, but not the cause", "出现过但不是原因"),
     "reason": ("Why", "依据"),
     "warning": ("Warning", "警告"),
 }  # fmt: skip
 WORDS: Mapping[Language, Mapping[str, str]] = {
-    "en": {name: both[0] for name, both in _BOTH.items()},
-    "zh": {name: both[1] for name, both in _BOTH.items()},
+    "en": {name: label.en for name, label in LABELS.items()} | {name: both[0] for name, both in _BOTH.items()},
+    "zh": {name: label.zh for name, label in LABELS.items()} | {name: both[1] for name, both in _BOTH.items()},
 }

@@ -36,7 +36,7 @@ def markdown(
         parts += _next_steps(screen, lang)
         if verdict.cascades:
             followed = [f"- {_followed(cascade, titles or {})}" for cascade in verdict.cascades[:_MAX_COUNT]]
-            parts += [f"**{word(lang, 'cascade')}**", "\n".join(followed)]
+            parts += [f"**{word(lang, 'followed')}**", "\n".join(followed)]
     elif verdict and verdict.answer:
         screen = first_screen(verdict, lang)
         parts.append(_sentence(screen.what))
@@ -59,7 +59,7 @@ def _next_steps(screen: FirstScreen, lang: Language) -> list[str]:
         if step.run:
             parts.append(_fenced(step.run))
     if screen.unknown:
-        parts += [f"**{word(lang, 'unknown')}**", _sentence(screen.unknown)]
+        parts += [f"**{word(lang, 'not_in_log')}**", _sentence(screen.unknown)]
     return parts
 
 
@@ -68,9 +68,9 @@ def _facts(incident: Incident, verdict: Verdict, screen: FirstScreen, entry: str
     because = f". {_plain(screen.because)}" if screen.because else ""
     job = incident.job
     rows = {
-        "failed_first": " · ".join(_place(part) for part in screen.where) or word(lang, "not_told"),
+        "failed_first": " · ".join(_place(part) for part in screen.where) or word(lang, "not_in_log"),
         "retry_question": word(lang, f"retry_{screen.retry}") + without + because,
-        "how_sure": word(lang, f"sure_{screen.sure}") if screen.sure else word(lang, "cause_unknown"),
+        "confidence": word(lang, f"sure_{screen.sure}") if screen.sure else word(lang, "cause_unknown"),
         "entry": _code(entry) if entry else "",
         "job": " · ".join(_code(str(value)) for value in (job.job_name, job.job_id, job.cluster, job.user) if value),
         "versions": " · ".join(_code(f"{name} {version}") for name, version in verdict.run.versions.items()),

@@ -1,4 +1,5 @@
-"""The texts of the pages in English and Chinese, by key. Each page has a file in translations/."""
+"""The texts of the pages in English and Chinese, by key. Each page has a file in translations/. The
+labels of a verdict come from `answer.labels`."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+from torchtriage.answer.labels import LABELS
 from torchtriage.domain.entry import Language, Text
 
 
@@ -13,7 +15,10 @@ from torchtriage.domain.entry import Language, Text
 def catalogue() -> dict[str, Text]:
     """Returns every key with its text in both languages."""
     files = sorted((Path(__file__).parent / "translations").glob("*.toml"))
-    return {key: Text(**texts) for file in files for key, texts in tomllib.loads(file.read_text("utf-8")).items()}
+    texts_of_pages = {
+        key: Text(**texts) for file in files for key, texts in tomllib.loads(file.read_text("utf-8")).items()
+    }
+    return texts_of_pages | LABELS
 
 
 def word(lang: Language, key: str, **values: object) -> str:

@@ -1,0 +1,20 @@
+"""The labels of a verdict's parts in each language, the same on the terminal and the pages, in briefs and in chats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from torchtriage.domain.entry import Text
+
+LABELS: Mapping[str, Text] = MappingProxyType(
+    {
+        "confidence": Text("Confidence", "置信度"),
+        "certain": Text("certain", "确定"),
+        "likely": Text("likely", "很可能"),
+        "possible": Text("possible", "可能"),
+        "not_in_log": Text("Not in the log", "日志未说明"),
+        "followed": Text("What followed", "连带后果"),
+        "considered": Text("Also considered", "其他候选"),
+    }
+)
