@@ -35,7 +35,16 @@ def test_no_difference_is_reported_in_the_requested_language(
 ) -> None:
     log = written(tmp_path, "a.log", "Namespace(lr=0.1, workers=8)")
     assert main(["compare", "--lang", "zh", log, log, "--quiet"]) == 0
-    assert capsys.readouterr().out.splitlines() == ["两份日志中能对照的内容没有差异。", "相同的配置：2 项。"]
+    assert capsys.readouterr().out.splitlines() == ["没有发现差异。", "相同的配置：2 项。"]
+
+
+def test_the_count_of_identical_settings_is_left_out_if_it_is_zero(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "run.log"
+    log.write_text("epoch one begins\nepoch two begins\n")
+    assert main(["compare", str(log), str(log), "--quiet"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["No differences found."]
 
 
 def test_a_log_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

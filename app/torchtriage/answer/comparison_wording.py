@@ -15,8 +15,8 @@ WORDS = {
     ChangeKind.LINE: ("Lines", "日志行"),
     "new_lines": ("New lines before the failure", "故障之前新出现的日志行"),
     "none": ("none", "无"),
-    "nothing": ("Nothing differs in what both logs tell.", "两份日志中能对照的内容没有差异。"),
-    "same": ("Settings that are the same: {same}.", "相同的配置：{same} 项。"),
+    "nothing": ("No differences found.", "没有发现差异。"),
+    "same": ("Identical settings: {same}.", "相同的配置：{same} 项。"),
     "partly": (
         "The logs are long: only the beginning and the end of each file were compared.",
         "日志较长，只比较了每个文件的开头和结尾。",

@@ -63,7 +63,8 @@ def report(comparison: RunComparison, chinese: bool) -> list[str]:
     if comparison.new_lines:
         lines.append(words["new_lines"])
         lines += [f"  {new.file + ':' if new.file else ''}{new.line}: {new.text[:200]}" for new in comparison.new_lines]
-    lines.append(words["same"].format(same=comparison.same))
+    if comparison.same:
+        lines.append(words["same"].format(same=comparison.same))
     return [*lines, words["partly"]] if comparison.partly else lines
 
 
