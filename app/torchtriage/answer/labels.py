@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from torchtriage.domain.entry import Text
+from torchtriage.domain.rank_set import RankSet
 
 LABELS: Mapping[str, Text] = MappingProxyType(
     {
@@ -16,5 +17,12 @@ LABELS: Mapping[str, Text] = MappingProxyType(
         "not_in_log": Text("Not in the log", "日志未说明"),
         "followed": Text("What followed", "连带后果"),
         "considered": Text("Also considered", "其他候选"),
+        "several_ranks": Text("ranks", "rank"),
     }
 )
+
+
+def ranks_named(ranks: RankSet | str, several: str) -> str:
+    """Returns the ranks in words: `rank 3`, `ranks 0-1, 3`. `several` is the word for more than one rank."""
+    text = str(ranks).replace(",", ", ")
+    return f"{'rank' if text.isdecimal() else several} {text}"

@@ -6,7 +6,7 @@ from collections import Counter
 
 from torchtriage.answer.commands import with_prompt
 from torchtriage.answer.first_screen import first_screen
-from torchtriage.answer.labels import LABELS
+from torchtriage.answer.labels import LABELS, ranks_named
 from torchtriage.cli.text_width import columns, cut, rows, wrapped
 from torchtriage.domain.entry import Language
 from torchtriage.domain.fact import Fact
@@ -103,7 +103,7 @@ class _Page:
         self._left = _LEFT[chinese]
         self._lang: Language = "zh" if chinese else "en"
         self._screen = first_screen(verdict, self._lang)
-        self._rest = _rest(verdict, _WORDS["shown"][chinese])
+        self._rest = _rest(verdict, _WORDS["shown"][chinese], self._lang)
 
     def screen(self, tight: int, whole: bool) -> None:
         """Writes the first screen. Each higher value of `tight` shortens more: the evidence and the retry reason, long
@@ -198,7 +198,7 @@ class _Page:
         self.lines.append(lead + (f"{style}{text}{_OFF}" if self._colour and style else text))
 
 
-def _rest(verdict: Verdict, shown: str) -> list[tuple[str, list[str]]]:
+def _rest(verdict: Verdict, shown: str, lang: Language) -> list[tuple[str, list[str]]]:
     """Returns the name and items of each part that is not on the first screen and is not empty."""
     root = verdict.root_cause
     parts: list[tuple[str, list[str]]] = []
@@ -210,7 +210,7 @@ def _rest(verdict: Verdict, shown: str) -> list[tuple[str, list[str]]]:
             ("do", [_fix(fix, shown) for fix in root.fixes]),
             ("check", [with_prompt(check) for check in root.checks]),
             ("prevent", list(root.prevent)),
-            ("followed", [_cascade(verdict, number) for number in range(len(verdict.cascades))]),
+            ("followed", [_cascade(verdict, number, lang) for number in range(len(verdict.cascades))]),
             ("reasons", list(root.reasons)),
         ]
     parts += [
@@ -250,7 +250,7 @@ def _sources(verdict: Verdict) -> list[str]:
     return [", ".join(f"{count} {form}" for form, count in forms.items()), *left]
 
 
-def _cascade(verdict: Verdict, number: int) -> str:
+def _cascade(verdict: Verdict, number: int, lang: Language) -> str:
     cascade = verdict.cascades[number]
-    ranks = f" · rank {cascade.ranks}" if cascade.ranks else ""
+    ranks = f" · {ranks_named(cascade.ranks, LABELS['several_ranks'].in_(lang))}" if cascade.ranks else ""
     return f"{cascade.line}: {cascade.entry or ''}{ranks}  {ANSI.sub('', cascade.text)[:140]}"

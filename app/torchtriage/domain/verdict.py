@@ -163,8 +163,8 @@ class Cascade:
 class RankMark:
     """What happened to some ranks in the attempt of the root cause, and the line that shows it.
 
-    `kind`: first (failed first), missing (the others timed out waiting for it), failed (by itself, later), waited (for
-    ranks that were gone), stopped (by the launcher), ended (only its exit status is known), silent (it shows no
+    `kind`: first (failed first), missing (the others timed out waiting for it), failed (by itself, later), waited (lost
+    contact with another rank), stopped (by the launcher), ended (only its exit status is known), silent (it shows no
     failure). `time` begins with `--` if the log gives no year. `until` is the latest of several times. `waited` is how
     many seconds it had waited by then.
     """

@@ -14,6 +14,7 @@ from torchtriage.answer.brief.ranks import first_failures, last_words
 from torchtriage.answer.brief.safe_text import code, place, plain, visible
 from torchtriage.answer.brief.token_count import TOKENS, token_count
 from torchtriage.answer.brief.wording import WORDS
+from torchtriage.answer.labels import ranks_named
 from torchtriage.domain.entry import Language
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line
@@ -153,7 +154,7 @@ def _answer(verdict: Verdict, words: Words) -> Iterator[str]:
     elif root.causes:
         yield f"- {plain(root.causes[0])}"
     where = [f"rank {root.rank}"] if root.rank is not None else []
-    where += [f"rank {root.suspects}?"] if root.suspects else []
+    where += [f"{ranks_named(root.suspects, words['several_ranks'])}?"] if root.suspects else []
     where += [plain(part, 100) for part in (root.host, root.time) if part]
     where += [place(root.evidence[0].line, root.evidence[0].file, words)] if root.evidence else []
     yield f"- {words['failed_first']}{words['colon']}{' · '.join(where)}"
@@ -231,7 +232,7 @@ def _related_findings(verdict: Verdict, words: Words) -> Iterator[str]:
         yield f"- {words['warning']}{words['colon']}{plain(warning, 200)}"
     for cascade in verdict.cascades[:MAX_LINES]:
         about = [f"`{cascade.entry}`"] if cascade.entry else []
-        about += [f"rank {cascade.ranks}"] if cascade.ranks else []
+        about += [ranks_named(cascade.ranks, words["several_ranks"])] if cascade.ranks else []
         about.append(place(cascade.line, cascade.file, words))
         yield f"- {words['followed']}{words['colon']}{' · '.join(about)}{words['colon']}{code(cascade.text, _TEXT)}"
     for attempt in verdict.attempts if len(verdict.attempts) > 1 else ():

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 
 from torchtriage.answer.brief.safe_text import code, place
+from torchtriage.answer.labels import ranks_named
 from torchtriage.domain.line import Line
 from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import RankMark, Verdict
@@ -61,7 +62,7 @@ def last_words(verdict: Verdict, seen: SeenAgain, words: Mapping[str, str]) -> l
 
 
 def _failure(mark: RankMark, text: str, words: Mapping[str, str]) -> str:
-    about = [f"rank {mark.ranks}", words[f"kind_{mark.kind}"]]
+    about = [ranks_named(mark.ranks, words["several_ranks"]), words[f"kind_{mark.kind}"]]
     about += [f"`{mark.entry}`"] if mark.entry else []
     about += [mark.time.removeprefix("--")] if mark.time else []
     about += [shown] if (shown := place(mark.line, mark.file, words)) else []
@@ -87,7 +88,7 @@ def _is_after(line: Line, mark: RankMark) -> bool:
 
 
 def _quoted_line(ranks: set[int], line: Line | None, count: int, words: Mapping[str, str]) -> str:
-    who = f"rank {RankSet.of(ranks)}"
+    who = ranks_named(RankSet.of(ranks), words["several_ranks"])
     if line is None:
         return f"- {who}{words['colon']}{words['no_line'].format(count=count)}"
     return f"- {who} · {place(line.number, line.file, words)}{words['colon']}{code(line.raw, _TEXT)}"

@@ -36,7 +36,7 @@ _BOTH: dict[str, tuple[str, str]] = {
     "kind_first": ("failed first", "最先失败"),
     "kind_missing": ("missing: the others waited for it", "缺席：其他 rank 在等它"),
     "kind_failed": ("failed later, on its own", "随后自行失败"),
-    "kind_waited": ("waited for ranks that were gone", "等待已退出的 rank"),
+    "kind_waited": ("lost contact with another rank", "与其他 rank 失去联系"),
     "kind_stopped": ("stopped by the launcher", "被启动器终止"),
     "kind_ended": ("only its exit status is known", "只知道退出状态"),
     "kind_silent": ("shows no failure", "没有显示失败"),
