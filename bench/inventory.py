@@ -62,6 +62,15 @@ _CUDA_FAILED = (
 )
 # For these, the page uses every message; for the others, every Nth.
 _IN_FULL = ("torch.distributed", "torch.utils.data", "torch.utils.checkpoint", "torch.autograd", "nccl")
+_HOW_TO_READ = """\
+`python -m scripts.inventory PACKAGE==VERSION` reads the messages of a released package into `knowledge_base/_inventory`.
+For {which}, this test writes a log and triages it.
+
+The columns say what answered: a case that knows the message; a case about the part of the library that printed it; a
+form of messages; only the family; or only the inventory, which names the function that prints the message. A rule is
+broken if the log is called healthy or inconclusive, if an entry of another library matches, or if the answer does not
+name the user's line and the message's origin. NCCL prints warnings and no Python traceback: its broken rules are cases
+that say what the warning means, but not which of the user's lines called NCCL, or where in NCCL it comes from."""
 _USERS_LINE = "train.py:71"
 _OTHERS, _SILENT, _NAMELESS = "another library's family", "called healthy or inconclusive", "does not name the place"
 # Parts of a library that the page counts separately. Each comes after the parts inside it.
@@ -227,6 +236,13 @@ def table(results: Iterable[Tried]) -> Iterator[str]:
         yield f"| {part} | {' | '.join(map(str, told))} | {broken} |"
 
 
+def _which(every: int) -> str:
+    """Returns which messages the page counts, in words."""
+    modules = f"{', '.join(_IN_FULL[:-1])} and NCCL"
+    share = "each exception" if every == 1 else f"one of {every} exceptions"
+    return f"{share} of the newest version read, and for all messages of {modules}"
+
+
 def page(rows: Iterable[str], every: int) -> str:
     """Returns docs/inventory.md with these rows."""
     versions = []
@@ -237,13 +253,7 @@ def page(rows: Iterable[str], every: int) -> str:
         "# The messages that libraries can print",
         "<!-- Made by python -m bench.inventory --write. -->",
         "",
-        "`python -m scripts.inventory PACKAGE==VERSION` reads the messages of a released package into",
-        f"`knowledge_base/_inventory`. For one of {every} exceptions of the newest version read, and for each of "
-        f"{', '.join(_IN_FULL)}, a log is made and",
-        "asked: does a case know the message; does a case of the part of the library that printed it say what a check there means",
-        "and name the function; does a form know its wording; does a family name it; or does the answer say only",
-        "which function of the library printed it and which line called that? A rule is broken where such a log is called healthy or inconclusive, where a",
-        "family of another library claims it, or where the answer does not name the user's line and where the message is from.",
+        _HOW_TO_READ.format(which=_which(every)),
         "",
         *rows,
         "",
