@@ -261,7 +261,8 @@ def _sizes(readings: Sequence[Reading]) -> tuple[str, Iterator[str]]:
     """Returns the number of runs and findings, and the texts of the first findings."""
     findings = [finding for reading in readings for finding in reading.findings]
     samples = (f"{each.event.source}: {each.event.text[:SAMPLE]}" for each in findings)
-    return f"{len(findings)} findings in {len(readings)} runs", samples
+    runs = "1 run" if len(readings) == 1 else f"{len(readings)} runs"
+    return f"{len(findings)} findings in {runs}", samples
 
 
 def _entries(reading: Reading) -> tuple[str, Iterator[str]]:
@@ -276,6 +277,6 @@ def _cause(choice: Choice) -> tuple[str, Iterator[str]]:
 
 
 def _warnings(reading: Reading) -> tuple[str, ...]:
-    dropped = [f"{reading.dropped} further different failures were not looked at"] if reading.dropped else []
+    dropped = [f"{reading.dropped} more distinct failures were not analyzed"] if reading.dropped else []
     deep = ["of very deep tracebacks only the innermost frames were read"] if reading.extractors.tracebacks.deep else []
     return (*reading.warnings, *dropped, *deep)

@@ -125,7 +125,7 @@ def _invalid(_: Request, error: Exception) -> Response:
 
 
 def _gone(request: Request, _: Exception) -> Response:
-    log.info("%s %s: the sender went away", request.method, request.url.path)
+    log.info("%s %s: the client disconnected", request.method, request.url.path)
     return _answer(HTTPStatus.BAD_REQUEST, "sender_went_away", "the body is incomplete")
 
 
