@@ -18,14 +18,14 @@ _LABELS = {
     "decision": ("Decision", "决策"),
     "why": ("Reason", "理由"),
     "delay": ("Delay", "等待"),
-    "left": ("Left", "剩余"),
+    "left": ("Restarts left", "剩余重启"),
 }
 _SECONDS = ("{} s before the restart", "重启前等待 {} 秒")
 _LEFT = (
-    "{job} restarts of the job · {progress} without progress · {cause} after this cause",
-    "任务还可重启 {job} 次 · 无进展时 {progress} 次 · 此原因 {cause} 次",
+    "{job} for the job, {progress} without progress, {cause} for this cause",
+    "任务 {job} 次，无进展时 {progress} 次，此原因 {cause} 次",
 )
-_COLUMNS = 10
+_COLUMNS = 15
 
 
 def decision_lines(decision: Decision, lang: Language) -> list[str]:

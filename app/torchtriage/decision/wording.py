@@ -66,8 +66,8 @@ _REASONS: dict[str, tuple[str, str]] = {
         "{entry} 可能是暂时性的：再试一次。",
     ),
     "not-certain": (
-        "{entry} needs a fix but is not certain: try once more.",
-        "{entry} 需要修复，但原因尚不确定：再试一次。",
+        "{entry} usually needs a fix, but the verdict is not certain; the policy allows a restart.",
+        "{entry} 通常需要修复，但诊断并不确定；策略允许重启一次。",
     ),
     "unexplained": (
         "No entry names the cause: one more attempt shows whether it is transient.",
