@@ -82,3 +82,5 @@ action: {advice: fix-first, retry: no}
     assert main(["kb", "why", "flux.lost", str(log), "--lang", lang]) == 0
     told = capsys.readouterr().out
     assert [each for each in words if each not in told] == []
+    selected, others = words[0], "Other cases:" if lang == "en" else "其他情形："
+    assert told.index(selected) < told.index(others) < told.index(words[1])

@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchtriage.cli.text_width import cut
 from torchtriage.errors import NotFound
 
 if TYPE_CHECKING:
-    from torchtriage.answer.explain_match import SignResult, Why
+    from torchtriage.answer.explain_match import CaseResult, SignResult, Why
     from torchtriage.domain.entry import KnowledgeBase, Language
     from torchtriage.matching.sign_alignment import Token
 
+_MAX_PATTERN = 100  # columns of a pattern or value; --json prints all of it
 _MAX_SIGNS = 5  # number of signs that are printed, those that matched furthest first; --json prints all
 _MARKS = {"matched": "{}", "found": "{}", "different": "[{}]", "missing": "[{}]"}
 
@@ -47,12 +50,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def page(why: Why, lang: Language) -> str:
-    """Returns the explanation as text: a sentence, the cases, then the signs that matched furthest. Brackets mark the
-    parts that did not match."""
+    """Returns the explanation as text: a sentence, the selected case, the signs that matched furthest, then the other
+    cases. Brackets mark the parts that did not match."""
     lines = [f"{why.entry}: {why.sentence(lang)}"]
-    lines += [f"  {'情形' if lang == 'zh' else 'case'} {case.case} {case.sentence(lang)}" for case in why.cases]
+    case_word = "情形" if lang == "zh" else "case"
+    selected = [case for case in why.cases if case.state == "speaks"]
+    lines += [f"  {case_word} {case.case} {case.sentence(lang)}" for case in selected]
     for sign in why.signs[:_MAX_SIGNS]:
-        lines += ["", f"{sign.where}: {sign.sign}", f"  {sign.sentence(lang)}"]
+        lines += ["", f"{sign.where}: {cut(sign.sign, _MAX_PATTERN)}", f"  {sign.sentence(lang)}"]
         if sign.line is not None:
             lines += [f"  {_position(sign)}: {sign.text}", f"  {''.join(map(_token, sign.tokens))}"]
     rest = len(why.signs) - _MAX_SIGNS
@@ -61,7 +66,16 @@ def page(why: Why, lang: Language) -> str:
             "",
             f"… {rest} 个其他特征（--json 显示全部）" if lang == "zh" else f"… {rest} more signs (--json has all)",
         ]
+    others = [case for case in why.cases if case.state != "speaks"]
+    if others:
+        lines += ["", "其他情形：" if lang == "zh" else "Other cases:"]
+        lines += [f"  {case_word} {case.case} {_shortened(case).sentence(lang)}" for case in others]
     return "\n".join(lines)
+
+
+def _shortened(case: CaseResult) -> CaseResult:
+    """Returns a result whose patterns and values have at most 100 columns."""
+    return replace(case, value=cut(case.value, _MAX_PATTERN), other=cut(case.other, _MAX_PATTERN))
 
 
 def _token(token: Token) -> str:
