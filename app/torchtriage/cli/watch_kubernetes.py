@@ -24,34 +24,52 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Watch a Kubernetes cluster and report failed training jobs to a service. Changes no job.",
     )
     where = parser.add_argument_group("target")
-    where.add_argument("--url", help="address of the service ($TORCHTRIAGE_URL); $TORCHTRIAGE_TOKEN holds the token")
-    where.add_argument("--cluster", help="name of the cluster in reports ($TORCHTRIAGE_CLUSTER)")
+    where.add_argument(
+        "--url", metavar="URL", help="address of the service ($TORCHTRIAGE_URL); $TORCHTRIAGE_TOKEN holds the token"
+    )
+    where.add_argument("--cluster", metavar="NAME", help="name of the cluster in reports ($TORCHTRIAGE_CLUSTER)")
     where.add_argument(
         "--folder", type=Path, default=Path("/data"), help="folder for state that must survive a restart (/data)"
     )
-    where.add_argument("--port", type=int, default=9090, help="port of /healthz, /readyz and /metrics (9090)")
+    where.add_argument(
+        "--port", metavar="N", type=int, default=9090, help="port of /healthz, /readyz and /metrics (9090)"
+    )
     which = parser.add_argument_group("jobs")
-    which.add_argument("--namespace", action="append", help="namespace to watch; repeat for more than one (all)")
-    which.add_argument("--selector", default="", help="label selector of pods, as for kubectl")
+    which.add_argument(
+        "--namespace", metavar="NAME", action="append", help="namespace to watch; repeat for more than one (all)"
+    )
+    which.add_argument("--selector", metavar="LABELS", default="", help="label selector of pods, as for kubectl")
     which.add_argument(
         "--bare", default="", metavar="LABELS", help="label selector of pods that are jobs although they have no owner"
     )
-    which.add_argument("--least-gpus", type=int, default=0, help="ignore jobs with fewer GPUs (0)")
-    which.add_argument("--most-reports", type=int, default=20, help="report at most this many attempts of one job (20)")
+    which.add_argument("--least-gpus", metavar="N", type=int, default=0, help="ignore jobs with fewer GPUs (0)")
+    which.add_argument(
+        "--most-reports", metavar="N", type=int, default=20, help="report at most this many attempts of one job (20)"
+    )
     which.add_argument(
         "--user-from", action="append", metavar="NAME", help="label or annotation that names the user of a job"
     )
     when = parser.add_argument_group("timing, in seconds")
     when.add_argument(
-        "--settle", type=float, default=120, help="wait this long for the other pods of a failed job (120)"
+        "--settle",
+        metavar="SECONDS",
+        type=float,
+        default=120,
+        help="wait this long for the other pods of a failed job (120)",
     )
     when.add_argument(
-        "--echo", type=float, default=2100, help="pods that end within this time after a report belong to it (2100)"
+        "--echo",
+        metavar="SECONDS",
+        type=float,
+        default=2100,
+        help="pods that end within this time after a report belong to it (2100)",
     )
-    when.add_argument("--oldest", type=float, default=86400, help="ignore failures older than this (86400)")
+    when.add_argument(
+        "--oldest", metavar="SECONDS", type=float, default=86400, help="ignore failures older than this (86400)"
+    )
     cluster = parser.add_argument_group("cluster, when run outside of it")
-    cluster.add_argument("--kubeconfig", type=Path, help="kubeconfig file ($KUBECONFIG)")
-    cluster.add_argument("--context", help="context in the kubeconfig file")
+    cluster.add_argument("--kubeconfig", metavar="FILE", type=Path, help="kubeconfig file ($KUBECONFIG)")
+    cluster.add_argument("--context", metavar="NAME", help="context in the kubeconfig file")
     parser.set_defaults(run=run)
 
 
