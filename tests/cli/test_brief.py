@@ -45,4 +45,4 @@ def test_standard_input_is_taken(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 def test_too_few_or_too_many_tokens_are_refused(log: Path, tokens: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["brief", "--tokens", tokens, str(log)])
-    assert "not a whole number from 300 to 100000" in capsys.readouterr().err
+    assert f"{tokens!r} must be a whole number from 300 to 100000" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchtriage.answer.brief.token_count import MAX_TOKENS, MIN_TOKENS, TOKENS
+from torchtriage.cli.arguments import whole_number
 from torchtriage.cli.progress import Progress, add_quiet, counted, plain_size
 from torchtriage.cli.start_engine import start_engine
 from torchtriage.errors import BadInput
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from torchtriage.domain.entry import Language
     from torchtriage.domain.verdict import Verdict
     from torchtriage.engine import Engine
+
+TOKEN_LIMIT = whole_number(MIN_TOKENS, MAX_TOKENS)  # parses --tokens
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -34,7 +37,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="a log, a folder of logs, or a .gz, .zst, .tar.gz or .zip file; - reads standard input (default)",
     )
     parser.add_argument(
-        "--tokens", type=tokens, default=TOKENS, metavar="N", help=f"maximum number of tokens of each brief ({TOKENS})"
+        "--tokens",
+        type=TOKEN_LIMIT,
+        default=TOKENS,
+        metavar="N",
+        help=f"maximum number of tokens of each brief ({TOKENS})",
     )
     parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the output (en)")
     add_quiet(parser)
@@ -74,10 +81,3 @@ def brief_of(
             size = None if path == "-" else plain_size(Path(path), log)
             verdict = engine.triage(counted(log, progress, size), lang)
         return verdict, brief(verdict, reread(log, lines_needed(verdict)), lang, tokens)
-
-
-def tokens(text: str) -> int:
-    """Parses a number of tokens. Raises ArgumentTypeError if it is outside the limits."""
-    if not text.isdecimal() or not MIN_TOKENS <= int(text) <= MAX_TOKENS:
-        raise argparse.ArgumentTypeError(f"not a whole number from {MIN_TOKENS} to {MAX_TOKENS}")
-    return int(text)

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchtriage.cli.arguments import add_commands
+
 if TYPE_CHECKING:
     from torchtriage.services.service import Service
     from torchtriage.settings import Settings
@@ -22,7 +24,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="upgrade, check, back up and clean the database",
         description="Upgrade, check, back up and clean the database and the stored logs.",
     )
-    commands = parser.add_subparsers(dest="db_command", metavar="COMMAND", required=True)
+    commands = add_commands(parser, "db_command")
     commands.add_parser("upgrade", help="upgrade the tables to this version").set_defaults(
         run=run, upgrade=True, logs=False
     )

@@ -8,6 +8,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from torchtriage.cli.arguments import whole_number
 from torchtriage.cli.progress import Progress, add_quiet
 from torchtriage.cli.start_engine import start_engine
 from torchtriage.cli.triage import opened
@@ -41,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--attempt",
-        type=_count,
+        type=whole_number(0, 999_999_999),
         metavar="N",
         help="number of the attempt of the last LOG, from 0 (the number of known earlier attempts)",
     )
@@ -101,9 +102,3 @@ def _decided(options: argparse.Namespace) -> Decision:
     history += [record_of(verdict, first + at) for at, verdict in enumerate(verdicts[:-1])]
     failed = options.job_exit_code not in (None, 0)
     return decide(policy, failure_of(verdicts[-1], first + len(paths) - 1, failed), history)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or len(text) > 9:
-        raise argparse.ArgumentTypeError("not a whole number from 0")
-    return int(text)

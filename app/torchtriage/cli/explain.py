@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 from torchtriage.answer.brief.token_count import TOKENS
-from torchtriage.cli.brief import brief_of, tokens
+from torchtriage.cli.brief import TOKEN_LIMIT, brief_of
 from torchtriage.cli.progress import add_quiet
 from torchtriage.cli.start_engine import start_engine
 from torchtriage.errors import SettingError
@@ -41,7 +41,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("path", metavar="LOG", help="a log, as for `brief`; - reads standard input")
     parser.add_argument(
-        "--tokens", type=tokens, default=TOKENS, metavar="N", help=f"maximum number of tokens of the brief ({TOKENS})"
+        "--tokens",
+        type=TOKEN_LIMIT,
+        default=TOKENS,
+        metavar="N",
+        help=f"maximum number of tokens of the brief ({TOKENS})",
     )
     parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the output (en)")
     add_quiet(parser)

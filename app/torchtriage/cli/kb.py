@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from torchtriage.cli import kb_new, kb_pack, kb_why
+from torchtriage.cli.arguments import add_commands
 from torchtriage.errors import BadInput, KnowledgeError, NotFound
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="search, show, check and extend the knowledge base",
         description="Search, show, check and extend the knowledge base.",
     )
-    commands = parser.add_subparsers(dest="kb_command", metavar="COMMAND", required=True)
+    commands = add_commands(parser, "kb_command")
     check = commands.add_parser(
         "check",
         help="test every entry and case with its own examples",

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchtriage.cli.arguments import add_commands
 from torchtriage.errors import BadInput
 
 if TYPE_CHECKING:
@@ -20,8 +21,13 @@ _MAX_SIGNATURE = 4096  # limit on the size of a signature or key file, in bytes
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    pack = subparsers.add_parser("pack", help="build, install, list and remove packs of entries")
-    commands = pack.add_subparsers(dest="pack_command", metavar="COMMAND", required=True)
+    pack = subparsers.add_parser(
+        "pack",
+        help="build, install, list and remove packs of entries",
+        description="Share entries between teams: build a pack from a folder of entries, install a pack from a file, "
+        "a folder or a URL, list the installed packs, and remove one.",
+    )
+    commands = add_commands(pack, "pack_command")
     build = commands.add_parser("build", help="check the entries of a folder and pack them into one file")
     build.add_argument("folder", metavar="FOLDER", help="the folder, with AREA/NAME.yaml, or AREA/NAME+CASE.yaml")
     build.add_argument("--name", required=True, help="the pack's name, such as our-cluster")

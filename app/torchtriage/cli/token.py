@@ -10,6 +10,8 @@ from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from torchtriage.cli.arguments import add_commands, whole_number
+
 if TYPE_CHECKING:
     from torchtriage.storage.database import Database
 
@@ -20,7 +22,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "token", help="create, list and revoke API tokens", description="Create, list and revoke API tokens."
     )
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions = add_commands(parser, "action")
     create = actions.add_parser("create", help="create a token and print its secret once")
     create.add_argument("name", help="name of the owner, as `torchtriage changes` shows it")
     create.add_argument(
@@ -30,7 +32,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         choices=[scope.value for scope in Scope],
         help="what the token allows; repeat for more than one",
     )
-    create.add_argument("--days", type=_days, metavar="N", help="expire after N days (never)")
+    create.add_argument("--days", type=whole_number(1, 36_500), metavar="N", help="expire after N days (never)")
     create.set_defaults(run=_create)
     listed = actions.add_parser("list", help="list tokens, newest first")
     listed.add_argument("--sessions", action="store_true", help="list logged-in sessions instead")
@@ -86,12 +88,6 @@ def open_database() -> Database:
     url = Settings.from_environment(os.environ).database
     upgrade(url)
     return Database(url)
-
-
-def _days(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 36500:
-        raise argparse.ArgumentTypeError("not a whole number from 1 to 36500")
-    return int(text)
 
 
 def me() -> str:

@@ -11,6 +11,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from torchtriage.cli.arguments import whole_number
 from torchtriage.cli.progress import Progress, add_quiet
 from torchtriage.errors import BadInput
 from torchtriage.extras import require
@@ -39,8 +40,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--match", metavar="GLOB", default="*", help="only files whose path matches, such as '*.log*' (*)"
     )
     parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the output (en)")
-    parser.add_argument("--shard", type=_count, metavar="N", default=200, help="logs per file of verdicts (200)")
-    parser.add_argument("--jobs", type=_count, metavar="N", help="number of processes (one per CPU)")
+    parser.add_argument(
+        "--shard", type=whole_number(1, 100_000), metavar="N", default=200, help="logs per file of verdicts (200)"
+    )
+    parser.add_argument("--jobs", type=whole_number(1, 100_000), metavar="N", help="number of processes (one per CPU)")
     parser.add_argument("--no-redact", action="store_true", help="keep passwords and tokens of logs in the verdicts")
     parser.add_argument("--dask", metavar="ADDRESS", help="do the work on the Dask cluster with this scheduler")
     add_quiet(parser)
@@ -127,9 +130,3 @@ def _cluster(address: str) -> Iterator[tuple[Executor, int, Lost]]:
             yield executor, max(_MIN_COUNT, sum(client.nthreads().values()) * _AHEAD), (KilledWorker,)
         finally:
             executor.shutdown(wait=False)  # gives up the shards that no worker has started
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 100_000:
-        raise argparse.ArgumentTypeError("not a whole number from 1 to 100000")
-    return int(text)
