@@ -13,6 +13,7 @@ from torchtriage.engine import Engine
 
 MAIN = ("/job/train.py", 9, "main", "run()")
 PACKAGE = ("/env/lib/python3.11/site-packages/torch/nn/functional.py", 3154, "linear", "return f(x)")
+LOOKUP = ("/env/lib/python3.11/site-packages/torch/nn/modules/module.py", 1967, "__getattr__", "raise AttributeError(")
 OF_PYTHON = ("/usr/lib/python3.11/json/encoder.py", 180, "default", "raise TypeError(o)")
 NO_SHAPE = "TypeError: the flange is not a bolt"
 
@@ -26,6 +27,23 @@ def test_a_message_that_no_sign_knows_counts_less_where_a_package_raised_it(
     engine: Engine, frames: list[tuple[str, int, str, str]], sure: str
 ) -> None:
     root = triage(engine, traceback(NO_SHAPE, frames)).root_cause
+    assert root is not None
+    assert (root.entry, root.confidence) == ("usage.python-error", sure)
+
+
+@pytest.mark.parametrize(
+    ("raised", "frames", "sure"),
+    [
+        ("AttributeError: 'Net' object has no attribute 'heads'", [MAIN, LOOKUP], "likely"),
+        ("AttributeError: 'Net' object has no attribute 'heads'", [MAIN, PACKAGE, LOOKUP], "possible"),
+        (NO_SHAPE, [MAIN, LOOKUP], "possible"),
+    ],
+    ids=["the program asked for it", "a package asked for it", "another exception"],
+)
+def test_the_line_that_asks_a_module_for_an_attribute_counts_not_the_lookup(
+    engine: Engine, raised: str, frames: list[tuple[str, int, str, str]], sure: str
+) -> None:
+    root = triage(engine, traceback(raised, frames)).root_cause
     assert root is not None
     assert (root.entry, root.confidence) == ("usage.python-error", sure)
 

@@ -75,7 +75,10 @@ def _raised_by_library(match: Match, finding: Finding) -> bool:
 
 
 def _is_from_package(raised: Raised) -> bool:
-    return bool(raised.frames) and _PACKAGE.search(raised.frames[-1].file) is not None
+    """Returns whether the last frame is an installed package's. A frame that only looks up an attribute, as nn.Module's
+    `__getattr__`, does not count: the line that asked for the attribute is wrong."""
+    frames = raised.frames_without_lookups
+    return bool(frames) and _PACKAGE.search(frames[-1].file) is not None
 
 
 def _searches_frames(sign: Sign | None) -> bool:

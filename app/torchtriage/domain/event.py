@@ -7,6 +7,8 @@ from enum import StrEnum
 
 from torchtriage.domain.line import Line
 
+_LOOKUPS = ("__getattr__", "__getattribute__")
+
 
 class Where(StrEnum):
     """The kind of text that an event has. The field `in` of a sign selects among these; `any` means all."""
@@ -77,6 +79,20 @@ class Raised:
     def text(self) -> str:
         """`Type: message`, as Python prints it."""
         return f"{self.type}: {self.message}" if self.type and self.message else self.type or self.message
+
+    @property
+    def frames_without_lookups(self) -> tuple[Frame, ...]:
+        """The frames without the last ones in which a class only looks up an attribute. See `without_lookups`."""
+        return without_lookups(self.frames, self.type)
+
+
+def without_lookups(frames: tuple[Frame, ...], exception_type: str) -> tuple[Frame, ...]:
+    """Returns the frames of an AttributeError without the last ones in which a class only looks up an attribute, as
+    nn.Module does. The last frame left is the line that asked for the attribute. Other exceptions keep all frames."""
+    last = len(frames)
+    while exception_type.endswith("AttributeError") and last > 1 and frames[last - 1].function in _LOOKUPS:
+        last -= 1
+    return frames[:last]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
 from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.run_reading import Reading
-from torchtriage.domain.event import Frame, Raised, Where
+from torchtriage.domain.event import Frame, Raised, Where, without_lookups
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line, Position
 from torchtriage.domain.verdict import RankMark, RootCause, RunFacts
@@ -39,7 +39,6 @@ _COMPILED = lazy_regex(r"^(?![/\\]|[A-Za-z]:).*\.p(?:yx|xi|xd)(?:\.in)?$")
 
 _CARRIED = lazy_regex(r"\(([A-Z]\w+)\): \S+::")  # (IndexError): ray::TaskRunner.run() (pid=14708, …
 _NEAR, _CLOSE = 400, 3  # lines
-_LOOKUPS = ("__getattr__", "__getattribute__")
 
 
 def _is_in_standard_library(path: str) -> bool:
@@ -148,15 +147,7 @@ class Failure:
     def frames_without_lookups(self) -> tuple[Frame, ...]:
         """The frames without the last ones in which a class only looks up an attribute, as nn.Module does. The last
         frame left is the line that asked for the attribute."""
-        last, raised = len(self.frames), self.raised
-        while (
-            raised
-            and raised.type.endswith("AttributeError")
-            and last > 1
-            and self.frames[last - 1].function in _LOOKUPS
-        ):
-            last -= 1
-        return self.frames[:last]
+        return without_lookups(self.frames, self.raised.type if self.raised else "")
 
     def is_user_frame(self, frame: Frame) -> bool:
         """Returns whether a frame belongs to code that the reader wrote and would change."""
