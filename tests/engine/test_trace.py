@@ -1,5 +1,6 @@
 """A trace tells each step of a triage, its time and what it gave; the clock is the caller's."""
 
+import re
 from itertools import count
 from pathlib import Path
 
@@ -22,6 +23,16 @@ def test_each_step_is_reported_with_its_own_time(engine: Engine) -> None:
     assert trace.steps[0].gave == f"{LOG.stat().st_size:,} bytes"
     plain = engine.triage(open_path(LOG))
     assert traced.root_cause == plain.root_cause
+
+
+def test_the_page_about_the_architecture_names_each_row_and_where_the_other_steps_run() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text("utf-8")
+    told = page[page.index("It has these rows:") : page.index("| step |")]
+    rows, others = told.split("The other steps", 1)
+    assert re.findall("`([a-z ]+)`", rows) == STEPS
+    table = re.findall(r"^\| ([a-z]+) \| `", page, re.MULTILINE)
+    within = set(re.findall("`([a-z]+)`", others))
+    assert [step for step in table if step not in within and step not in " ".join(STEPS)] == []
 
 
 def test_the_command_prints_a_line_for_each_step(engine: Engine) -> None:
