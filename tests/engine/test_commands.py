@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.built_in import built_in_engine, built_in_knowledge
-from torchtriage.answer.commands import commands, filled, general, is_plain, on_hosts, run_line, with_prompt
+from torchtriage.answer.commands import commands, filled, general, is_plain, on_hosts, run_line
 from torchtriage.domain.host import exclusion, host_name
 from torchtriage.domain.verdict import Verdict
 from torchtriage.engine import Engine
@@ -286,31 +286,3 @@ def test_steps_for_every_host_of_a_slurm_job_are_started_by_srun(engine: Engine,
     assert run.startswith(begins)
     assert ("--exclusive bash -c 'nvidia-smi " in run) == run.startswith("srun")
     assert not {fact.name for fact in verdict.facts} & {"every_host", "every_whole_host"}
-
-
-@pytest.mark.parametrize(
-    "run", ["nvidia-smi", "hostname", "free -g; ulimit -v", "ls -l a/b", 'pip install "x<2"', "export A=1"]
-)
-def test_a_shell_command_is_shown_after_a_prompt(run: str) -> None:
-    assert with_prompt(run) == f"$ {run}"
-
-
-@pytest.mark.parametrize(
-    "run",
-    [
-        "print(x.shape)",
-        "batch = next(it)",
-        "with torch.no_grad():",
-        '"offload_optimizer": {"device": "cpu"}',
-        "--node_rank 0",
-        "fsdp_sync_module_states: true",
-        "from a import b",
-    ],
-)
-def test_code_settings_and_options_are_shown_without_a_prompt(run: str) -> None:
-    assert with_prompt(run) == run
-
-
-@pytest.mark.parametrize("run", ['$env:CUDA_LAUNCH_BLOCKING = "1"', "Get-ChildItem data", "Remove-Item Env:HF_TOKEN"])
-def test_a_powershell_command_is_shown_after_its_prompt(run: str) -> None:
-    assert with_prompt(run) == f"PS> {run}"

@@ -6,7 +6,6 @@ command. If a shell could read a value as more than one word, the whole command 
 
 from __future__ import annotations
 
-import ast
 import re
 import shlex
 from collections.abc import Iterable, Mapping
@@ -40,7 +39,6 @@ _PLACE = lazy_regex(r"\{([a-z_]+)\}")
 _OPEN_PLACE = lazy_regex(r"\{([a-z_]+)\}|<[a-z][\w .-]*>")  # also the placeholders that the entry leaves for the reader
 # A quoted word would end these quotes. Text in a comment is no word of the command.
 _QUOTED = lazy_regex(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?<!\S)#[^\n]*")
-_POWERSHELL = lazy_regex(r"\$env:\w|[A-Z][a-z]+-[A-Z]\w+ ")
 # The shell reads the arguments of these commands a second time, without the first quotes.
 _READ_TWICE = lazy_regex(r"\b(?:ssh|pdsh|clush|eval|watch|xargs)\b|\s-c\s|`")
 
@@ -90,25 +88,6 @@ def general_parts(text: str, captured: Iterable[str] = ()) -> tuple[tuple[str, b
         parts += [(text[done : place.start()], False), (known.get(place[1] or "", place[0]), True)]
         done = place.end()
     return tuple(part for part in [*parts, (text[done:], False)] if part[0])
-
-
-def is_shell_command(run: str) -> bool:
-    """Returns whether what a step shows is a shell command, and not a line of Python, JSON or YAML, or an option."""
-    if run.startswith(("--", '"', "{")):
-        return False
-    try:
-        body = ast.parse(f"{run} pass" if run.endswith(":") else run).body
-    except (SyntaxError, ValueError):
-        return True
-    # Python reads `nvidia-smi` as a difference and `hostname` as a name.
-    return all(isinstance(part, ast.Expr) and not isinstance(part.value, ast.Call) for part in body)
-
-
-def with_prompt(run: str) -> str:
-    """Returns what a step shows, after a `$ ` if it is to be run in a shell, or `PS> ` if that shell is PowerShell."""
-    if _POWERSHELL.match(run):
-        return f"PS> {run}"
-    return f"$ {run}" if is_shell_command(run) else run
 
 
 def is_plain(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from torchtriage.answer.commands import is_shell_command
+from torchtriage.answer.shell_prompt import is_shell_command
 from torchtriage.domain.verdict import Answer
 from torchtriage.domain.vocabulary import Vocabulary
 from torchtriage.linear_regex import linear_regex

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchtriage.answer.commands import with_prompt
+from torchtriage.answer.shell_prompt import with_prompt
 from torchtriage.chat.wording import Wording, word, wording
 from torchtriage.domain.notice import Notice
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torchtriage.answer.commands import general, with_prompt
+from torchtriage.answer.commands import general
+from torchtriage.answer.shell_prompt import with_prompt
 from torchtriage.domain.entry import Case, Condition, Entry, Language, Sign
 from torchtriage.domain.verdict import Answer
 

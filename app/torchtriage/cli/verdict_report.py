@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from torchtriage.answer.commands import with_prompt
 from torchtriage.answer.first_screen import first_screen
 from torchtriage.answer.labels import LABELS, ranks_named
+from torchtriage.answer.shell_prompt import with_prompt
 from torchtriage.cli.text_width import columns, cut, rows, wrapped
 from torchtriage.domain.entry import Language
 from torchtriage.domain.fact import Fact

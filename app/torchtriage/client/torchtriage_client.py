@@ -717,6 +717,23 @@ def send_summary(
 
 
 _MAX_STEPS = _MAX_CHANGES = 3
+# What no shell command starts with, and what Python makes of words of a shell: see answer/shell_prompt of torchtriage.
+_SETTING = re.compile(
+    r'--|["{#]|[\w.-]+:[ \t]+\S|\w+ = |[A-Z]{3,} |\+?\w+[./][\w./]*=|\+\w+=|[A-Z][A-Z_]*(?:\.[A-Z][A-Z_]*)+ '
+)
+_OF_SHELL = (
+    ast.Name,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.operator,
+    ast.unaryop,
+    ast.Compare,
+    ast.Lt,
+    ast.Gt,
+    ast.Attribute,
+    ast.Constant,
+    ast.expr_context,
+)
 _MAX_COMMAND_LENGTH = 3  # lines; longer commands are only on the web page
 
 
@@ -783,15 +800,36 @@ def _prompt(run: str) -> str:
 
 
 def _is_shell_command(run: str) -> bool:
-    """Returns whether what a step shows is a shell command, and not a line of Python, JSON or YAML, or an option."""
-    if run.startswith(("--", '"', "{")):
+    """Returns whether what a step shows is a shell command, and not Python, JSON or YAML, or an option. The same rules
+    as in answer/shell_prompt of torchtriage."""
+    if _SETTING.match(run):
         return False
+    code = re.sub(r", …|…, ", "", run).replace("…", "...")
+    if code.startswith("@"):
+        code += "\ndef f(): pass"
+    body = _parsed(code)
+    if body is not None:
+        return all(_may_be_shell(part) for part in body)
+    arguments = _parsed("f(" + code + "\n)") if ", " in code else None  # padding=True, max_length=512
+    call = getattr(arguments[0], "value", None) if arguments else None
+    if isinstance(call, ast.Call):
+        return bool(call.args)
+    return not any(_parsed(code[: head.end()] + " pass") for head in re.finditer(r":(?=\s|$)", code))
+
+
+def _parsed(code: str) -> list[ast.stmt] | None:
     try:
-        body = ast.parse(run + " pass" if run.endswith(":") else run).body
+        return ast.parse(code).body
     except (SyntaxError, ValueError):
-        return True
-    # Python reads `nvidia-smi` as a difference and `hostname` as a name.
-    return all(isinstance(part, ast.Expr) and not isinstance(part.value, ast.Call) for part in body)
+        return None
+
+
+def _may_be_shell(part: ast.stmt) -> bool:
+    """Returns whether Python only reads a part of a shell command as an expression: `nvidia-smi` as a difference,
+    `hostname` as a name and `sort < names` as a comparison."""
+    if not isinstance(part, ast.Expr) or not isinstance(part.value, (ast.Name, ast.BinOp, ast.UnaryOp, ast.Compare)):
+        return False
+    return all(isinstance(node, _OF_SHELL) for node in ast.walk(part.value))
 
 
 def _where(cause: dict[str, Any], values: dict[str, Any]) -> str:
