@@ -13,6 +13,7 @@ import torchtriage
 from tests.built_in import built_in_knowledge
 
 PACKAGE = Path(torchtriage.__file__).parent
+BY_PREFIX = ("line-facts-", "other-programs-")  # lists of which all that begin so are read
 MIN_LENGTH = 8  # minimum length of a string that is checked; short ones such as `main` are ordinary words
 
 
@@ -69,6 +70,14 @@ def test_no_module_contains_knowledge() -> None:
     paths = sorted(PACKAGE.rglob("*.py"))
     held = {path.relative_to(PACKAGE).as_posix(): found(path.read_text(encoding="utf-8")) for path in paths}
     assert {name: what for name, what in held.items() if what} == {}
+
+
+def test_every_list_of_the_vocabulary_is_read() -> None:
+    paths = PACKAGE.rglob("*.py")
+    named = {text for path in paths for text in strings(ast.parse(path.read_text(encoding="utf-8")))}
+    lists = built_in_knowledge().vocabulary.lists
+    unread = {name for name in lists if name not in named and not name.startswith(BY_PREFIX)}
+    assert unread == {"watchdog-first-words"}  # the client has a copy, which tests/client/test_hang_watch compares
 
 
 @pytest.mark.parametrize(

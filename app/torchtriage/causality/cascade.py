@@ -23,8 +23,6 @@ _STOPPED = frozenset({-15, 143})  # SIGTERM: the agent stops the others after th
 _KILLED = -9  # SIGKILL: the agent ends with it the processes that SIGTERM did not end
 _REPORTED = frozenset({EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE})
 _SHELLS_WORD = lazy_regex(r"\W*Killed\W*")
-# SGLang's server prints this and then kills all of its processes, including itself.
-_ENDS_ITSELF = lazy_regex(r"Received sigquit from a child proces")
 
 # ./run.sh: line 12: --lr: command not found · train.sh: 12: nvidia-smi: not found: the shell went on with its script
 _SCRIPT_LINE = lazy_regex(r"(?:\S+/)?[\w.-]+: (?:line |ligne |Zeile |行 ?)?\d{1,6}: .{1,200}: \S")
@@ -72,7 +70,7 @@ def grade(finding: Finding) -> Grade:
     if event.source is EventSource.LAUNCHER and echo:
         return Grade.ECHO
     if match.broad:
-        return Grade.UNNAMED if event.source is EventSource.TRACEBACK and not _wraps_another(finding) else Grade.LINE
+        return Grade.UNNAMED if event.source is EventSource.TRACEBACK and not finding.wraps_another else Grade.LINE
     if event.where is Where.EXIT or match.near or event.source in (EventSource.QUOTED_ERROR, EventSource.TITLE):
         return Grade.EXIT
     return Grade.CAUSE
@@ -89,19 +87,9 @@ def _grade_unnamed(finding: Finding) -> Grade:
         EventSource.ALARMING_LINE,
     ):
         return Grade.CUT
-    if _wraps_another(finding):
+    if finding.wraps_another:
         return Grade.HINT
     return Grade.UNNAMED if event.source is EventSource.TRACEBACK else Grade.LINE
-
-
-def _wraps_another(finding: Finding) -> bool:
-    """Returns whether the exception is a wrapper that Ray raised, which names only the type of the exception inside."""
-    raised = finding.event.exception
-    if raised is None:
-        return False
-    return raised.type.endswith("UnserializableException") or (
-        raised.type.endswith("RayTaskError") and "ray::" in raised.message
-    )
 
 
 class Ends:
@@ -115,7 +103,7 @@ class Ends:
             finding.event.source in (EventSource.FIRST_FAILURE, EventSource.ELASTIC_AGENT) for finding in exits
         )
         self._slurm = [finding for finding in findings if finding.event.source is EventSource.SLURM]
-        self.itself = [finding.position for finding in findings if _ENDS_ITSELF.search(finding.event.text)]
+        self.itself = [finding.position for finding in findings if finding.ends_itself]
         self.tracebacks = [
             other.position for other in findings if other.event.source is EventSource.TRACEBACK and other.match
         ]

@@ -36,8 +36,8 @@ class Place(NamedTuple):
 class Finding:
     """An event, with all ranks and hosts that showed an equal one. `local_ranks` are from lines that name no rank.
 
-    `samples` are equal events of a few other ranks, used as evidence. `matches` and `around` are not set until the
-    whole run was read.
+    `samples` are equal events of a few other ranks, used as evidence. `matches`, `around`, `wraps_another` and
+    `ends_itself` are not set until the whole run was read.
     """
 
     found: EventPatterns
@@ -52,6 +52,8 @@ class Finding:
     last: Position = START
     matches: tuple[Match, ...] = ()
     around: tuple[str | None, str | None] = None, None  # the nearest times above and below, if it has none
+    wraps_another: bool = False  # an exception that names only the type of another one, which failed
+    ends_itself: bool = False  # a program says that it kills its own processes now
 
     @property
     def event(self) -> Event:
@@ -220,7 +222,10 @@ def with_matches(
         if not of_training:
             counted = () if of_another else _areas_of_its_job(finding.event, matcher)
             matches = [match for match in matches if not match.general or match.entry.area in counted]
-        matched.append(replace(finding, matches=tuple(matches)))
+        raised = finding.event.exception
+        wraps = raised is not None and matcher.carriers.search(raised.text) is not None
+        ends = matcher.ends_itself.search(finding.event.text) is not None
+        matched.append(replace(finding, matches=tuple(matches), wraps_another=wraps, ends_itself=ends))
     return tuple(matched)
 
 

@@ -87,6 +87,7 @@ class Matcher:
         self.collective_words = CollectiveVocabulary(vocabulary)
         self._lines: dict[str, bool] = {}
         self._clean_up = lazy_regex(vocabulary.regex("clean-up-functions"))
+        self.carriers, self.ends_itself = map(lazy_regex, map(vocabulary.regex, ("carrier-exceptions", "ends-itself")))
         self.launchers = patterns.prefilter.regexes.launchers
         self.ending_regexes, self.document_regexes = EndingRegexes(vocabulary), DocumentRegexes(vocabulary)
 
