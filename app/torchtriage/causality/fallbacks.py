@@ -107,7 +107,7 @@ def _quoted_errors(reading: Reading) -> Iterator[Event]:
     known = {line.position for event in launchers for line in event.lines}
     known |= reading.claimed if known else set()  # The traceback of a launcher quotes the launcher's own code.
     rest = [line for line in _paste(reading) if line.position > since and line.position not in known]
-    for event in quoted_errors(rest):
+    for event in quoted_errors(rest, reading.matcher.document_regexes):
         if reading.matcher.matches_complete_sign(event) and not reading.matcher.is_only_warning(event):
             yield event
 
@@ -115,7 +115,7 @@ def _quoted_errors(reading: Reading) -> Iterator[Event]:
 def _near_passages(reading: Reading) -> Iterator[Event]:
     """Applies to a short paste in which no entry is found. It finds passages that are similar to an entry's message."""
     if _is_unexplained_paste(reading):
-        yield from filter(reading.matcher.near_match, passages(_paste(reading)))
+        yield from filter(reading.matcher.near_match, passages(_paste(reading), reading.matcher.document_regexes))
 
 
 def _alarming_lines(reading: Reading) -> Iterator[Event]:

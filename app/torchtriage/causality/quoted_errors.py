@@ -12,11 +12,6 @@ from torchtriage.domain.line import Line
 from torchtriage.facts.document_regexes import DocumentRegexes
 from torchtriage.lazy_regex import lazy_regex
 
-_ALARM = lazy_regex(  # Python lists its extension modules when a signal ends it.
-    r"(?i)^exception in |^Extension modules: [\w.]+, |"
-    r"(?:^|[\s\]:|*(`])(?:fatal|error|fail(?:ed|ure)|panic|abort(?:ed|ing)?|cannot|can't|unable to)\b"
-    r"(?!\.(?:\d|(?:log|txt|html?|json|py)\b))"
-)
 # Settings that the user asked for, whose names may contain words of errors: the header of Hydra, or of argparse.
 _ECHOES = lazy_regex(r"Error executing job with overrides: ?\[|\bNamespace\(\w+=")
 # A log level that reports no failure: `INFO:jax.xla_bridge:…`, `[INFO] …`, `… - trainer - INFO - …`,
@@ -27,7 +22,6 @@ _TOLD_IN_PASSING = lazy_regex(
 )
 # popen_fork.py:66: RuntimeWarning: Using fork() can … · its last line is the line of code, `  self.pid = os.fork()`
 _WARNS = lazy_regex(r"\S+:\d+: \w*Warning: ")
-_NO_WARNING = lazy_regex(r"(?i)\W{0,3}(?:error|fatal|fail|abort|killed|panic|traceback|exception)")
 _IGNORED = "Exception ignored in"
 _OF_IGNORED = lazy_regex(r"Traceback \(most recent|\s|Exception ignored in")
 _STOPPING = lazy_regex(r"Sending process \d+ (?:the )?closing signal SIG(?:TERM|KILL)")  # printed after a failure
@@ -47,10 +41,10 @@ def without_ignored_exceptions(lines: list[Line]) -> list[Line]:
     return kept
 
 
-def quoted_errors(lines: Sequence[Line]) -> Iterator[Event]:
+def quoted_errors(lines: Sequence[Line], regexes: DocumentRegexes) -> Iterator[Event]:
     """Yields an event for each line, read as if it were the message of an exception. The caller drops those that match
     no entry. Lines that a program only mentions in passing, and warnings, are skipped."""
-    for line in _messages(lines):
+    for line in _messages(lines, regexes):
         found = _QUOTED.search(line.text)
         raised = (
             Raised(found[1], found[2].strip(), (), (line,)) if found else Raised("", line.text.strip(), (), (line,))
@@ -61,9 +55,9 @@ def quoted_errors(lines: Sequence[Line]) -> Iterator[Event]:
         )
 
 
-def passages(lines: Sequence[Line]) -> Iterator[Event]:
+def passages(lines: Sequence[Line], regexes: DocumentRegexes) -> Iterator[Event]:
     """Yields an event for each passage without a blank line or a fence, because a chat may have wrapped one message."""
-    for full, group in groupby(_messages(lines), key=lambda line: bool(line.text.strip("> \t`~"))):
+    for full, group in groupby(_messages(lines, regexes), key=lambda line: bool(line.text.strip("> \t`~"))):
         block = list(group)
         for start in range(0, len(block) if full else 0, PASSAGE):
             part = block[start : start + PASSAGE]
@@ -82,25 +76,25 @@ def passages(lines: Sequence[Line]) -> Iterator[Event]:
 def alarming_lines(lines: Sequence[Line], regexes: DocumentRegexes) -> Iterator[Event]:
     """Yields an event for the first lines of a paste that mention an error. Something failed, even if no entry names
     it."""
-    alarming = (line for line in _without_lists(_without_warnings(lines)) if _mentions_error(line, regexes))
+    alarming = (line for line in _without_lists(_without_warnings(lines, regexes)) if _mentions_error(line, regexes))
     for line in islice(alarming, MAX_ERRORS_REPORTED):
         yield Event.at(line, line.text.strip(), EventSource.ALARMING_LINE)
 
 
-def _messages(lines: Sequence[Line]) -> Iterator[Line]:
+def _messages(lines: Sequence[Line], regexes: DocumentRegexes) -> Iterator[Line]:
     """Yields the lines that may be an error message: no mention in passing, no warning, no setting that the user asked
     for."""
-    for line in _without_warnings(lines):
+    for line in _without_warnings(lines, regexes):
         if not (_mentions_in_passing(line) or _ECHOES.search(line.text)):
             yield line
 
 
-def _without_warnings(lines: Sequence[Line]) -> Iterator[Line]:
+def _without_warnings(lines: Sequence[Line], regexes: DocumentRegexes) -> Iterator[Line]:
     """Yields the lines that belong to no Python warning. The text of a warning may have several lines."""
     rest = 0
     for at, line in enumerate(lines):
         if _WARNS.match(line.text):
-            rest = 1 + _warning_length(lines[at + 1 : at + 1 + MAX_WARNING_LINES])
+            rest = 1 + _warning_length(lines[at + 1 : at + 1 + MAX_WARNING_LINES], regexes)
         if rest:
             rest -= 1
         else:
@@ -117,18 +111,18 @@ def _without_lists(lines: Iterable[Line]) -> Iterator[Line]:
         listed = listed or (line.raw.rstrip().endswith(":") and _mentions_in_passing(line))
 
 
-def _warning_length(below: Sequence[Line]) -> int:
+def _warning_length(below: Sequence[Line], regexes: DocumentRegexes) -> int:
     """Returns how many lines below the first line of a warning belong to it. The last one is its line of code."""
     for more, line in enumerate(below, 1):
         if line.text.startswith("  "):
             return more
-        if _NO_WARNING.match(line.text) or _QUOTED.search(line.text):
+        if regexes.failure_begins.match(line.text) or _QUOTED.search(line.text):
             return 0
     return 0
 
 
 def _mentions_error(line: Line, regexes: DocumentRegexes) -> bool:
-    alarm = bool(_ALARM.search(line.text) or _QUOTED.search(line.text)) and not _mentions_in_passing(line)
+    alarm = bool(regexes.alarm.search(line.text) or _QUOTED.search(line.text)) and not _mentions_in_passing(line)
     return (alarm and not regexes.harmless_alarms.search(line.raw)) or bool(_STOPPING.search(line.text))
 
 

@@ -44,6 +44,23 @@ class DocumentRegexes:
         """Words about failures in a pasted text that do not report a failure."""
         return re.compile(self._vocabulary.regex("alarms-harmless"))
 
+    @cached_property
+    def alarm(self) -> re.Pattern[str]:
+        """A word of failure in a line of a paste: as a word of its own, and not in a file name or a version."""
+        # Python lists its extension modules when a signal ends it.
+        return re.compile(
+            r"(?i)^exception in |^Extension modules: [\w.]+, "
+            rf"|(?:^|[\s\]:|*(`])(?:{self._words('in-a-line')})\b(?!\.(?:\d|(?:log|txt|html?|json|py)\b))"
+        )
+
+    @cached_property
+    def failure_begins(self) -> re.Pattern[str]:
+        """The start of a message about a failure, which does not belong to a warning above it."""
+        return re.compile(rf"(?i)\W{{0,3}}(?:{self._words('begins-a-message')})")
+
+    def _words(self, group: str) -> str:
+        return "|".join(map(re.escape, self._vocabulary.groups("words-of-failure")[group]))
+
     def _named(self, listed: str, name: str) -> re.Pattern[str]:
         patterns = self._vocabulary.patterns(listed)
         return re.compile("|".join(item.exact for item in patterns if item.name == name))
