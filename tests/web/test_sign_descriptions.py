@@ -32,7 +32,10 @@ def test_a_regex_is_described_by_the_words_of_an_example() -> None:
 
 def test_every_sign_of_the_knowledge_base_has_words() -> None:
     for entry in built_in_knowledge().entries.values():
-        for parts in signs_in_words(entry):
+        described = list(signs_in_words(entry))
+        assert len(described) == len(entry.signs)
+        for parts in described:
+            assert parts, entry.id
             assert all(part.words for part in parts), entry.id
 
 
