@@ -72,7 +72,7 @@ def test_the_library_line_below_which_compiled_code_failed_is_reported(engine: E
 
 
 @pytest.mark.parametrize(
-    ("written", "step"), [("cosin", "Write `cosine` in place of `cosin`."), ("qqq", "Choose one of them where `qqq`")]
+    ("written", "step"), [("cosin", "Write `cosine` instead of `cosin`."), ("qqq", "Choose one of them where `qqq`")]
 )
 def test_a_mistyped_choice_is_corrected_only_if_one_is_near(engine: Engine, written: str, step: str) -> None:
     reply = answer(engine, "ValueError", f"Unknown schedule '{written}'. Choose from ['cosine', 'linear', 'constant']")

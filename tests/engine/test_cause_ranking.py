@@ -56,7 +56,7 @@ FIRST_STEPS = [
      "env.compiler", "Build against the torch"),
     ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity "
      "of 79.15 GiB of which 1.44 GiB is free. Process 5121 has 40.10 GiB memory in use. Including "
-     "non-PyTorch memory, this process has 37.60 GiB memory in use.", "cuda.oom", "See who holds the card"),
+     "non-PyTorch memory, this process has 37.60 GiB memory in use.", "cuda.oom", "Check who holds the card"),
     ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB. GPU 0 has a total "
      "capacity of 79.15 GiB of which 1.44 GiB is free. Including non-PyTorch memory, this process has "
      "77.60 GiB memory in use.", "cuda.oom", "Make the step smaller"),
@@ -90,7 +90,7 @@ FIRST_STEPS = [
      "slurm.launch", "Make the command exist on every node"),
     ("=>> PBS: job killed: walltime 86423 exceeded limit 86400", "slurm.time-limit", "Ask that scheduler"),
     ("sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
-     "slurm.rejected", "See which accounts"),
+     "slurm.rejected", "Check which accounts"),
     ("ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 127) local_rank: 0 (pid: 611) of binary: "
      "/bin/bash", "elastic.child-failed", "Run the same command once"),
     ("trainer-0   0/1   CrashLoopBackOff   6   11m", "elastic.child-failed", "Read what the container printed"),

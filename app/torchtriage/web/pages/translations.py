@@ -18,7 +18,7 @@ def catalogue() -> dict[str, Text]:
     texts_of_pages = {
         key: Text(**texts) for file in files for key, texts in tomllib.loads(file.read_text("utf-8")).items()
     }
-    return texts_of_pages | LABELS
+    return {**texts_of_pages, **LABELS}
 
 
 def word(lang: Language, key: str, **values: object) -> str:
