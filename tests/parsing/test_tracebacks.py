@@ -396,6 +396,16 @@ def test_paddles_message_is_below_its_frames_of_cpp() -> None:
         assert (event.exception.message, event.line.text) == (found[-1], found[-1])
 
 
+def test_mindspores_message_is_below_its_heading() -> None:
+    rule, found = "-" * 52, "Launch kernel failed: Default/Cast-op3"
+    below = [rule, "- Kernel error:", rule, found, "", rule, "- C++ Call Stack: (For framework developers)", rule]
+    (event,) = read(
+        [*traceback("RuntimeError: "), *below, "mindspore/ccsrc/runtime/actor.cc:917 ExecuteLaunchKernelTask"]
+    )
+    assert event.exception is not None
+    assert (event.exception.message, event.line.text) == (found, found)
+
+
 def test_why_numba_would_not_compile_is_not_an_exception_of_its_own() -> None:
     warned = ["NumbaWarning: ", 'Compilation is falling back to object mode WITH looplifting enabled because Function "f" failed',
               "    Rejected as the implementation raised a specific error:", "      NumbaTypeError: Unsupported array index type list(int64)",

@@ -76,8 +76,10 @@ LOG_LINE = lazy_regex(
     r"|Primary job +terminated|(?:Current t|T)hread 0x|(?:real|user|sys)\t\d|Job \S+ )"
 )
 # Paddle prints its message last, below the C++ frames: rules, headings, `0   paddle::platform::…`, its type of error.
+# MindSpore prints it below a heading between two rules: `- Kernel error:`.
 ABOVE_SUMMARY = lazy_regex(
     r"-{8,}$|C\+\+ (?:Traceback|Call Stacks)\b|Python (?:Traceback|Call Stacks)\b|\d{1,3} {1,4}\S|Error Message Summary:$|Not support stack backtrace|\w+Error:\s*$"
+    r"|- [A-Z][\w ]{2,60}:$"
 )
 # An item of a list in a message, such as the reasons of torch.export.
 ITEM = lazy_regex(r"^ +(?:[-*\u2022]|\(?\d{1,2}[.)]) \S")

@@ -55,7 +55,7 @@ class OpenTraceback:
     code_places: dict[str, tuple[str, int]] = field(default_factory=dict)  # where each line of code was read first
 
     def summary(self, line: Line, text: str) -> bool:
-        """Returns whether a line is Paddle's message, or between Paddle's exception and its message."""
+        """Returns whether a line is the message of Paddle or MindSpore, or between their exception and its message."""
         if self.reading != "message" or any(self.message) or self.frames == []:
             return False
         if grammar.ABOVE_SUMMARY.match(text):
