@@ -3,6 +3,8 @@
 import pytest
 
 from tests.logs import text, traceback
+from torchtriage.answer.first_screen import first_screen
+from torchtriage.client import torchtriage_client
 from torchtriage.engine import Engine
 from torchtriage.reading.sources import from_bytes
 
@@ -22,6 +24,21 @@ def answer_text(engine: Engine, raised: str, prefixes: list[str], start: str = "
 def test_the_ranks_that_failed_alike_are_reported(engine: Engine, prefix: str) -> None:
     prefixes = [prefix.format(rank) for rank in range(3)]
     assert answer_text(engine, LIST_HAS_NO_SUM, prefixes).endswith("Ranks 0-2 failed in the same way.")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "where"),
+    [((0, 1, 2), ("ranks 0-2 (rank 0 first)", "rank 0-2（rank 0 最先）")), ((2,), ("rank 2", "rank 2"))],
+    ids=["several", "one"],
+)
+def test_the_place_names_all_ranks_that_failed_alike(
+    engine: Engine, ranks: tuple[int, ...], where: tuple[str, str]
+) -> None:
+    traces = [traceback(LIST_HAS_NO_SUM, FRAMES, f"[rank{rank}]: ") for rank in ranks]
+    verdict = engine.triage(from_bytes(text(*traces)))
+    assert (first_screen(verdict, "en").where[0], first_screen(verdict, "zh").where[0]) == where
+    said = torchtriage_client._where(verdict.as_dict()["root_cause"], verdict.as_dict()["answer"]["values"])
+    assert said.startswith(where[0])
 
 
 def test_all_ranks_of_the_run_are_reported_as_all(engine: Engine) -> None:

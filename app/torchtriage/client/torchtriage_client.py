@@ -833,10 +833,13 @@ def _may_be_shell(part: ast.stmt) -> bool:
 
 
 def _where(cause: dict[str, Any], values: dict[str, Any]) -> str:
-    """Returns the known ones of rank, host, time and line of code."""
+    """Returns the known ones of rank or ranks, host, time and line of code."""
     rank, several = cause.get("rank"), values.get("ranks")
+    alone = f"rank {rank}" if rank is not None else ""
+    ranges = re.findall(r"(\d{1,9})(?:-(\d{1,9}))?", several or "") if rank is not None and several != str(rank) else []
+    same = any(int(low) <= int(rank) <= int(high or low) for low, high in ranges if rank is not None)
     parts = [
-        f"rank {rank}" if rank is not None else f"seen on ranks {several}" if several else "",
+        f"ranks {several} ({alone} first)" if same else alone or (f"seen on ranks {several}" if several else ""),
         cause.get("host"),
         re.sub(r"^--|\.\d+", "", cause.get("time") or "").replace("T", " "),
         values.get("where") or values.get("library_frame"),
