@@ -148,6 +148,7 @@ class Engine:
             failure = Failure(choice.root, root, choice, reading, run_info, marks, shown)
             root, facts, answer, printed = self._answer(failure)
         masked = printed.known.masked if printed else str
+        followed = cascades(choice, shown)
         ended = ending(reading, known, choice.survived) if root is None else None
         if ended is not None and not ended.good:
             answer = Answer(None, "", values=inconclusive_answer.values_of(ended, run_info, filling, shown))
@@ -157,8 +158,8 @@ class Engine:
             signature=signature(choice.root) if choice.root else None,
             fingerprint=fingerprint(choice.root, masked) if choice.root else None,
             root_cause=root,
-            candidates=candidates(choice, lang),
-            cascades=cascades(choice, shown),
+            candidates=candidates(choice, followed, lang),
+            cascades=followed,
             action=inconclusive_action(lang) if answer and ended else healthy_action(lang),
             run=run_info,
             attempts=attempts(choice),

@@ -94,6 +94,16 @@ def test_the_line_above_a_spawned_process_traceback_is_not_an_other_cause(engine
     assert (root.entry, root.rank, verdict.candidates) == ("cuda.oom", 1, ())
 
 
+def test_what_followed_from_the_cause_is_no_candidate(engine: Engine) -> None:
+    oom = traceback("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", WAITING, "[rank1]: ")
+    lost = traceback("RuntimeError: [pair.cc:553] Connection closed by peer [10.0.0.2]:2226", WAITING, "[rank0]: ")
+    verdict = triage(engine, oom, lost)
+    assert verdict.root_cause is not None
+    assert verdict.root_cause.entry == "cuda.oom"
+    assert [one.entry for one in verdict.cascades] == ["gloo.error"]
+    assert "gloo.error" not in {one.entry for one in verdict.candidates}
+
+
 def test_the_rank_of_whom_no_watchdog_speaks_is_the_suspect(engine: Engine) -> None:
     ranks = [watchdog(rank) for rank in (0, 1, 3)]
     root = triage(engine, BANNER, "world_size=4", steps(range(4)), ranks).root_cause

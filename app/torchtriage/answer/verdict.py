@@ -3,7 +3,7 @@ attempts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from operator import itemgetter
@@ -172,15 +172,16 @@ def _shown(evidence: tuple[Evidence, ...], shown: Callable[[str], str]) -> tuple
     return tuple(replace(line, text=text) for line, text in zip(evidence, lines, strict=True))
 
 
-def candidates(choice: Choice, lang: Language) -> tuple[Candidate, ...]:
-    """Returns the entries that matched but were not chosen, strongest first."""
+def candidates(choice: Choice, followed: Iterable[Cascade], lang: Language) -> tuple[Candidate, ...]:
+    """Returns the entries that matched but were not chosen, strongest first. Entries of what `followed` from the root
+    cause are left out, because the verdict shows them already."""
     best: dict[str, Candidate] = {}
-    chosen = choice.root.entry if choice.root else None
+    known = {choice.root.entry if choice.root else None, *(one.entry for one in followed)}
     seen = [(finding, 0.5) for finding in choice.live] + [(finding, 0.2) for finding in choice.survived]
     for finding, lost in seen:
         for match in finding.matches:
             score = round(match.score * lost, 2)
-            if match.entry.id != chosen and score > best.get(match.entry.id, Candidate("", 0, "")).score:
+            if match.entry.id not in known and score > best.get(match.entry.id, Candidate("", 0, "")).score:
                 best[match.entry.id] = Candidate(match.entry.id, score, match.entry.title.in_(lang))
     return tuple(sorted(best.values(), key=lambda candidate: -candidate.score))[:5]
 
