@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -53,6 +53,26 @@ PROVISIONAL = "provisional"  # the name in `known` that marks a run that has not
 _OF_JOB = frozenset(
     {JOB_STATUS, JOB_STATE, PROVISIONAL}
 )  # the names in `known` that describe how the job ended; they fill no command
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What a triage was asked for. `known` contains values that the log lacks; `shown` removes secrets from a text.
+
+    `is_whole`: the log is short enough that no line was skipped. In a long log, lines of progress are skipped, so no
+    rank's last line of progress is known.
+    """
+
+    source: str
+    lang: Language
+    known: Mapping[str, str]
+    shown: Callable[[str], str]
+    is_whole: bool
+
+    @property
+    def filling(self) -> dict[str, str]:
+        """The known values that may fill commands."""
+        return {name: value for name, value in self.known.items() if name not in _OF_JOB}
 
 
 class Engine:
@@ -104,7 +124,8 @@ class Engine:
         steps.did("matches", *_entries(reading))
         choice = with_reports(choose(reading), reading)
         steps.did("cause", *_cause(choice))
-        found = self._found(run, reading, choice, lang, known, redact if redacting else str, read.stats.bytes)
+        request = _Request(run.name, lang, known, redact if redacting else str, read.stats.bytes <= HEAD)
+        found = self._found(request, reading, choice)
         # This comes last, because lines are decoded on the way: text from a base64 file is readable here.
         found = replace(found, earlier_runs=tuple(map(_earlier_run, earlier)))
         verdict = self._explained(without_secrets(found) if redacting else found, lang)
@@ -122,21 +143,11 @@ class Engine:
 
         return why(self._patterns, self._matcher, run, self.knowledge.entries[entry])
 
-    def _found(
-        self,
-        run: Run,
-        reading: Reading,
-        choice: Choice,
-        lang: Language,
-        known: Mapping[str, str],
-        shown: Callable[[str], str],
-        size: int,
-    ) -> Verdict:
-        """Returns the verdict from the log alone, without the entry's text. `size` is the size of the log in bytes. In
-        a long log, lines of progress are skipped, so no rank's last line of progress is known."""
-        filling = {name: value for name, value in known.items() if name not in _OF_JOB}
+    def _found(self, request: _Request, reading: Reading, choice: Choice) -> Verdict:
+        """Returns the verdict from the log alone, without the entry's text."""
+        known, filling, shown = request.known, request.filling, request.shown
         root, rank_rule = root_cause(choice, reading, filling, shown) if choice.root else (None, None)
-        placed, came = host_ranks(reading), last_progress(reading) if size <= HEAD else ()
+        placed, came = host_ranks(reading), last_progress(reading) if request.is_whole else ()
         run_info = replace(run_facts(reading, choice), host_ranks=placed, last_progress=came)
         marks = timeline(choice, reading, root)
         facts: tuple[Fact, ...] = ()
@@ -153,14 +164,14 @@ class Engine:
         if ended is not None and not ended.good:
             answer = Answer(None, "", values=inconclusive_answer.values_of(ended, run_info, filling, shown))
         return Verdict(
-            source=run.name,
+            source=request.source,
             outcome=_outcome(root.entry if root else None, ended),
             signature=signature(choice.root) if choice.root else None,
             fingerprint=fingerprint(choice.root, masked) if choice.root else None,
             root_cause=root,
-            candidates=candidates(choice, followed, lang),
+            candidates=candidates(choice, followed, request.lang),
             cascades=followed,
-            action=inconclusive_action(lang) if answer and ended else healthy_action(lang),
+            action=inconclusive_action(request.lang) if answer and ended else healthy_action(request.lang),
             run=run_info,
             attempts=attempts(choice),
             earlier_runs=(),
