@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import torchtriage.engine
+from torchtriage.causality.read_runs import read_runs
 from torchtriage.causality.run_reading import Reading
 from torchtriage.engine import Engine
 from torchtriage.reading.sources import open_path
@@ -22,14 +22,14 @@ CORPUS = Path(__file__).parents[1] / "corpus"
 def test_what_was_read_is_the_same_before_and_after_the_cause_is_chosen(
     name: str, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read_runs, before = torchtriage.engine.read_runs, list[tuple[Reading, list[str]]]()
+    before = list[tuple[Reading, list[str]]]()
 
     def watched(*args: Any) -> Any:
         read = read_runs(*args)
         before.extend((reading, state_of(reading)) for reading in read.readings)
         return read
 
-    monkeypatch.setattr(torchtriage.engine, "read_runs", watched)
+    monkeypatch.setattr("torchtriage.engine.read_runs", watched)
     engine.triage(open_path(next(iter(sorted((CORPUS / name).glob("log*"))))))
     assert before
     for reading, state in before:
