@@ -14,6 +14,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Float,
+    RowMapping,
     Select,
     Subquery,
     Text,
@@ -148,17 +149,18 @@ def _records(session: Session, wanted: StatsFilter, ranked: Subquery, most: int,
     newest_of_all = newest.order_by(at.desc(), number.desc()).limit(latest).subquery()
     jobs = select(func.count(func.distinct(newest_of_all.c.job))).scalar_subquery()
     entries = select(func.aggregate_strings(newest_of_all.c.entry, " ")).scalar_subquery()
-    query = select(shown, jobs, first, last, entries).order_by(*_order(shown))
-    return [_record(latest, *row) for row in session.execute(query)]
+    named = (jobs.label("jobs"), first.label("first"), last.label("last"), entries.label("entries"))
+    query = select(shown, *named).order_by(*_order(shown))
+    return [_record(row, latest) for row in session.execute(query).mappings()]
 
 
-def _record(
-    latest: int, name: str, count: int, hardware: int, cost: int, jobs: int, first: Any, last: Any, entries: str | None
-) -> HostRecord:
-    counts = Counter((entries or "").split())
+def _record(row: RowMapping, latest: int) -> HostRecord:
+    counts = Counter((row["entries"] or "").split())
+    count, cost = int(row["count"]), row["cost"]
     return HostRecord(
-        name, int(count), int(hardware), jobs, first, last, int(cost) / daily_counts.COST if cost else None,
-        dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))), min(int(count), latest),
+        row["host"], count, int(row["hardware"]), row["jobs"], row["first"], row["last"],
+        int(cost) / daily_counts.COST if cost else None,
+        dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))), min(count, latest),
     )  # fmt: skip
 
 
