@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from torchtriage.errors import DamagedLog, NotFound
 from torchtriage.reading.zstd import decompress
-from torchtriage.storage import fsync as settling
-from torchtriage.storage import zstd_frames
+from torchtriage.storage import durable_files, zstd_frames
 from torchtriage.storage.blob_writer import concurrently
 from torchtriage.storage.blobs import BlobStore
 from torchtriage.storage.database import StorageUnavailable
@@ -37,7 +36,7 @@ def keep(blobs: BlobStore, chunks: Iterable[bytes]) -> tuple[str, int, int]:
 @pytest.mark.parametrize("whole", [True, False])
 def test_many_files_are_stored_at_once(blobs: BlobStore, whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not whole:
-        monkeypatch.setattr(settling, "_syncfs", lambda: None)  # as where Linux's call is missing
+        monkeypatch.setattr(durable_files, "_syncfs", lambda: None)  # as where Linux's call is missing
     settled: list[int] = []
     real = os.fsync
 

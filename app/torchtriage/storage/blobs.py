@@ -21,8 +21,7 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.block_features import BlockFeatures
 from torchtriage.storage import zstd_frames
 from torchtriage.storage.blob_writer import BlobWriter, concurrently, store_errors
-from torchtriage.storage.fsync import sync_file, sync_files
-from torchtriage.storage.local_files import LocalFiles
+from torchtriage.storage.durable_files import LocalFiles, sync_file, sync_files
 from torchtriage.storage.s3_objects import AccessDenied, S3Objects
 from torchtriage.storage.upload_spool import UploadSpool
 from torchtriage.storage.zstd_frames import FrameReader
