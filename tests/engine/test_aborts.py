@@ -1,5 +1,7 @@
 """What a process said before it aborted: a C++ exception that nobody caught, a watchdog that only noticed."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.engine.test_engine import triage
@@ -68,10 +70,13 @@ def test_of_an_unknown_exception_its_words_are_shown(engine: Engine) -> None:
         ("CUDA error: uncorrectable ECC error encountered", "cuda.ecc"),
     ],
 )
-def test_what_the_watchdog_met_comes_before_that_it_met_something(engine: Engine, message: str, entry: str) -> None:
+def test_what_the_watchdog_met_comes_before_that_it_met_something(
+    engine: Engine, message: str, entry: str, decided: Callable[[], set[str]]
+) -> None:
     root = triage(engine, BANNER, steps(range(4)), watchdog_work(2), ended(2, message)).root_cause
     assert root is not None
     assert (root.entry, root.rank) == (entry, 2)
+    assert {"something-failed"} <= decided()
 
 
 def test_a_watchdog_that_says_no_more_is_a_timeout(engine: Engine) -> None:
@@ -81,7 +86,7 @@ def test_a_watchdog_that_says_no_more_is_a_timeout(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("error", ["Socket Timeout", "Connection reset by peer"])
-def test_who_set_up_a_communicator_names_itself(engine: Engine, error: str) -> None:
+def test_who_set_up_a_communicator_names_itself(engine: Engine, error: str, decided: Callable[[], set[str]]) -> None:
     line = (
         "torch.distributed.DistBackendError: [4] is setting up NCCL communicator and retrieving ncclUniqueId from [0] "
         f"via c10d key-value store by key '0', but store->get('0') got error: {error}"
@@ -89,6 +94,7 @@ def test_who_set_up_a_communicator_names_itself(engine: Engine, error: str) -> N
     root = triage(engine, BANNER, line).root_cause
     assert root is not None
     assert root.rank == 4
+    assert {"written-in-the-line"} <= decided()
 
 
 def test_what_a_sign_calls_weak_is_so_whatever_it_is_near_to(engine: Engine) -> None:
@@ -108,10 +114,14 @@ def test_what_a_sign_calls_weak_is_so_whatever_it_is_near_to(engine: Engine) -> 
     ],
 )
 def test_what_the_shell_says_of_a_program_that_killed_itself_is_not_a_cause(
-    engine: Engine, said: str, entry: str
+    engine: Engine,
+    said: str,
+    entry: str,
+    decided: Callable[[], set[str]],
 ) -> None:
     failed = traceback("AttributeError: no attribute 'foo'", [("/job/serve.py", 3, "run", "x.foo")])
     lines = [f"[2026-03-09 00:57:15 TP4] Scheduler hit an exception: {failed[0]}", *failed[1:], "", said, "Killed"]
     root = triage(engine, BANNER, steps(range(1)), lines).root_cause
     assert root is not None
     assert root.entry == entry
+    assert ("killed-itself" in decided()) is (entry == "usage.python-error")

@@ -1,5 +1,6 @@
 """What failed first and what followed: restarts, torchelastic's word, missing ranks, mismatches, killed and stopped."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,9 @@ def test_the_line_above_a_spawned_process_traceback_gives_way_to_it(engine: Engi
     assert (root.entry, root.rank) == ("elastic.child-failed", 1)
 
 
-def test_the_line_above_a_spawned_process_traceback_is_not_an_other_cause(engine: Engine) -> None:
+def test_the_line_above_a_spawned_process_traceback_is_not_an_other_cause(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     frames = [
         "Traceback (most recent call last):",
         '  File "/opt/env/lib/python3.11/site-packages/torch/multiprocessing/spawn.py", line 90, in _wrap',
@@ -92,6 +95,7 @@ def test_the_line_above_a_spawned_process_traceback_is_not_an_other_cause(engine
     root = verdict.root_cause
     assert root is not None
     assert (root.entry, root.rank, verdict.candidates) == ("cuda.oom", 1, ())
+    assert {"announces-traceback"} <= decided()
 
 
 def test_what_followed_from_the_cause_is_no_candidate(engine: Engine) -> None:
@@ -104,12 +108,13 @@ def test_what_followed_from_the_cause_is_no_candidate(engine: Engine) -> None:
     assert "gloo.error" not in {one.entry for one in verdict.candidates}
 
 
-def test_the_rank_of_whom_no_watchdog_speaks_is_the_suspect(engine: Engine) -> None:
+def test_the_rank_of_whom_no_watchdog_speaks_is_the_suspect(engine: Engine, decided: Callable[[], set[str]]) -> None:
     ranks = [watchdog(rank) for rank in (0, 1, 3)]
     root = triage(engine, BANNER, "world_size=4", steps(range(4)), ranks).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("nccl.timeout", 2)
     assert any("waited for rank 2" in reason for reason in root.reasons)
+    assert {"others-waited-for-it"} <= decided()
 
 
 @pytest.mark.parametrize(("spoke", "expected"), [((1, 2, 3, 5, 6, 7), True), ((0, 3, 5, 7), False)])
@@ -264,7 +269,9 @@ def test_what_a_shell_says_of_a_later_line_of_its_script_is_not_a_cause(engine: 
     assert "Watchdog" in hung.evidence[0].text
 
 
-def test_a_lost_option_may_be_why_the_program_failed_before_its_first_step(engine: Engine) -> None:
+def test_a_lost_option_may_be_why_the_program_failed_before_its_first_step(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     shell = "train.sh: line 12: --data_path: command not found"
     root = triage(engine, traceback("KeyError: 'data'"), shell).root_cause
     assert root is not None
@@ -272,6 +279,7 @@ def test_a_lost_option_may_be_why_the_program_failed_before_its_first_step(engin
     above = triage(engine, shell, steps(range(1)), traceback("KeyError: 'data'")).root_cause
     assert above is not None
     assert above.entry == "usage.python-error"
+    assert {"line-among-steps"} <= decided()
 
 
 @pytest.mark.parametrize(
@@ -284,12 +292,15 @@ def test_a_lost_option_may_be_why_the_program_failed_before_its_first_step(engin
         "Error in sys.excepthook:",
     ],
 )
-def test_what_fails_while_a_program_ends_is_not_a_cause_of_it(engine: Engine, heading: str) -> None:
+def test_what_fails_while_a_program_ends_is_not_a_cause_of_it(
+    engine: Engine, heading: str, decided: Callable[[], set[str]]
+) -> None:
     frames = [("/env/lib/python3.11/site-packages/wandb/sdk/lib/mailbox.py", 120, "_wait", "raise MailboxError(text)")]
     late = [heading, *traceback("wandb.errors.MailboxError: transport failed", frames)]
     verdict = triage(engine, steps(range(1)), traceback("grid.GridError: tile 3 overlaps tile 4"), late)
     assert verdict.root_cause is not None
     assert "tile 3" in verdict.root_cause.evidence[0].text
+    assert "logged-beside-uncaught" in decided() or not heading.startswith("Error in atexit")
 
 
 def test_what_fails_at_the_end_counts_where_nothing_else_failed(engine: Engine) -> None:

@@ -1,5 +1,7 @@
 """What schedulers, container runtimes, MPI and drivers print of jobs that never ran: forms of their own sources."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.engine.test_engine import triage
@@ -64,6 +66,13 @@ WELL = [
     f"{QUEUE}\n              4711      h100    train     mila PD       0:00      4 (Priority)",
     f"{KERNEL}amdgpu 0000:c1:00.0: amdgpu: 3 correctable hardware errors detected in umc block",
 ]
+
+
+def test_a_job_that_a_pasted_queue_shows_as_refused_has_failed(engine: Engine, decided: Callable[[], set[str]]) -> None:
+    root = triage(engine, TOLD["slurm.rejected"][1]).root_cause
+    assert root is not None
+    assert root.entry == "slurm.rejected"
+    assert {"warning-of-a-paste"} <= decided()
 
 
 @pytest.mark.parametrize(

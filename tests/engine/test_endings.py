@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -70,6 +70,13 @@ def test_a_run_that_ends_in_such_words_is_not_healthy(engine: Engine, last: str)
     )
 
 
+def test_a_run_whose_last_words_speak_of_a_crash_is_inconclusive(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
+    assert triage(engine, STEPS, "Training crashed at step 390").outcome == "inconclusive"
+    assert {"last-words"} <= decided()
+
+
 @pytest.mark.parametrize(
     "last",
     [
@@ -82,8 +89,11 @@ def test_a_run_that_ends_in_such_words_is_not_healthy(engine: Engine, last: str)
         "called before program exit, which can leak resources.",
     ],
 )
-def test_a_run_whose_last_line_is_of_its_work_continues(engine: Engine, last: str) -> None:
+def test_a_run_whose_last_line_is_of_its_work_continues(
+    engine: Engine, last: str, decided: Callable[[], set[str]]
+) -> None:
     assert triage(engine, STEPS, last).outcome == "healthy"
+    assert {"goes-on"} <= decided()
 
 
 def test_a_server_whose_last_line_is_nobodys_is_not_seen_to_continue(engine: Engine) -> None:
@@ -194,7 +204,7 @@ def test_a_job_that_loads_its_modules_is_another_run_than_the_one_above(engine: 
     assert verdict.root_cause.entry == "usage.python-error"
 
 
-def test_a_log_of_another_program_is_called_so(engine: Engine) -> None:
+def test_a_log_of_another_program_is_called_so(engine: Engine, decided: Callable[[], set[str]]) -> None:
     served = [
         f'10.0.0.{at} - - [21/Nov/2026:10:00:{at:02} +0000] "GET /a/{at} HTTP/1.1" 200 612' for at in range(1, 31)
     ]
@@ -202,6 +212,7 @@ def test_a_log_of_another_program_is_called_so(engine: Engine) -> None:
     assert verdict.outcome == "inconclusive"
     assert verdict.answer is not None
     assert "another program" in verdict.answer.says
+    assert {"another-program"} <= decided()
 
 
 @pytest.mark.parametrize(
@@ -237,8 +248,11 @@ def test_what_is_not_a_run_is_inconclusive(engine: Engine, text_of_no_run: str) 
         ["训练完成"],
     ],
 )
-def test_the_last_words_of_frameworks_prove_a_good_end(engine: Engine, end: list[str]) -> None:
+def test_the_last_words_of_frameworks_prove_a_good_end(
+    engine: Engine, end: list[str], decided: Callable[[], set[str]]
+) -> None:
     assert triage(engine, BANNER, end).outcome == "healthy"
+    assert {"good-end"} <= decided()
 
 
 def test_steps_that_continue_to_the_last_line_are_healthy(engine: Engine) -> None:
@@ -296,12 +310,16 @@ def test_what_is_missing_is_said(engine: Engine, lines: list[str], missing: str,
     ],
 )
 def test_a_job_that_failed_is_not_healthy_whatever_its_log_shows(
-    engine: Engine, job: dict[str, str], says: str
+    engine: Engine,
+    job: dict[str, str],
+    says: str,
+    decided: Callable[[], set[str]],
 ) -> None:
     verdict = with_job(engine, job, *STEPS)
     assert verdict.outcome == "inconclusive"
     assert says in first_screen(verdict, "en").what
     assert with_job(engine, {"exit_code": "0", "state": "COMPLETED"}, *STEPS).outcome == "healthy"
+    assert {"exit-status"} <= decided()
 
 
 def test_an_exit_status_leads_to_where_it_is_explained(engine: Engine) -> None:
@@ -313,13 +331,14 @@ def test_an_exit_status_leads_to_where_it_is_explained(engine: Engine) -> None:
     assert killed.steps[1].run.startswith("sacct -j 4711 ")
 
 
-def test_a_question_leads_to_the_symptom_search(engine: Engine) -> None:
+def test_a_question_leads_to_the_symptom_search(engine: Engine, decided: Callable[[], set[str]]) -> None:
     answer = triage(engine, "my training is slow").answer
     assert answer is not None
     assert answer.steps[0].run == "torchtriage kb search 'my training is slow'"
     harmful = triage(engine, "my training is slow'; rm -rf /").answer
     assert harmful is not None
     assert harmful.steps[0].run is None
+    assert {"question"} <= decided()
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -351,11 +370,12 @@ def test_what_is_below_a_good_end_is_clean_up(engine: Engine) -> None:
     assert triage(engine, STEPS, end, "exit code: 1").outcome == "inconclusive"
 
 
-def test_a_server_that_is_up_and_continues_is_healthy(engine: Engine) -> None:
+def test_a_server_that_is_up_and_continues_is_healthy(engine: Engine, decided: Callable[[], set[str]]) -> None:
     up = "INFO:     Application startup complete."
     served = ['INFO:     10.0.0.7:52196 - "GET /health HTTP/1.1" 200 OK'] * 3
     assert triage(engine, BANNER, up, served).outcome == "healthy"
     assert triage(engine, BANNER, up).outcome == "inconclusive"
+    assert {"serves"} <= decided()
 
 
 SOURCE = """import torch
@@ -393,7 +413,7 @@ def test_an_error_below_code_or_in_a_question_is_still_found(engine: Engine) -> 
     assert (below.entry, asked.entry) == ("cuda.oom", "cuda.oom")
 
 
-def test_what_a_logger_could_not_write_is_not_a_cause(engine: Engine) -> None:
+def test_what_a_logger_could_not_write_is_not_a_cause(engine: Engine, decided: Callable[[], set[str]]) -> None:
     result = traceback(
         "TypeError: not all arguments converted", [("/usr/lib/python3.11/logging/__init__.py", 9, "emit", "x")]
     )
@@ -413,6 +433,7 @@ def test_what_a_logger_could_not_write_is_not_a_cause(engine: Engine) -> None:
     assert failed is not None
     assert failed.exception is not None
     assert failed.exception.type == "KeyError"
+    assert {"logger-could-not-write"} <= decided()
 
 
 CANCELLED = "slurmstepd: error: *** STEP 4711.0 ON gpu-1 CANCELLED AT 2026-05-01T09:00:00 ***"

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,11 @@ def test_torchruns_first_observed_failure_is_overruled(engine: Engine) -> None:
     ("ended", "entry", "rank"), [("09:10:31", "elastic.child-failed", 1), ("09:10:02", "process.oom-killed", 0)]
 )
 def test_who_was_killed_long_after_the_first_failure_was_killed_by_the_agent(
-    engine: Engine, ended: str, entry: str, rank: int
+    engine: Engine,
+    ended: str,
+    entry: str,
+    rank: int,
+    decided: Callable[[], set[str]],
 ) -> None:
     reported = report((1, 1), [(0, -9), (2, -15)])
     killed = reported.index("[1]:") + 1
@@ -48,6 +53,8 @@ def test_who_was_killed_long_after_the_first_failure_was_killed_by_the_agent(
     root = triage(engine, BANNER, steps(range(3)), agent(1, 1), reported).root_cause
     assert root is not None
     assert (root.entry, root.rank) == (entry, rank)
+    assert "stopped-by-launcher" in decided()
+    assert ("killed-by-agent" in decided()) is (entry == "elastic.child-failed")
 
 
 def test_the_first_attempts_cause_is_the_runs(engine: Engine) -> None:
@@ -261,10 +268,13 @@ def test_the_import_that_failed_is_the_cause_of_an_error_whose_raise_shows_its_l
     assert verdict.root_cause.entry == "cuda.mismatched-extension"
 
 
-def test_a_run_that_recovered_is_healthy_and_its_attempt_is_listed(engine: Engine) -> None:
+def test_a_run_that_recovered_is_healthy_and_its_attempt_is_listed(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     verdict = triage(engine, BANNER, steps(range(2)), agent(-9, 0), steps(range(2), 20, 40), "training finished")
     assert verdict.outcome == "healthy"
     assert [(attempt.attempt, attempt.entry) for attempt in verdict.attempts] == [(0, "process.oom-killed")]
+    assert {"ended-a-process", "ended-well-below-a-process"} <= decided()
 
 
 def test_who_waited_for_a_missing_rank_did_not_fail_first(engine: Engine) -> None:
@@ -289,11 +299,14 @@ def test_who_names_the_missing_ranks_at_a_barrier_is_none_of_them(
     assert (root.entry, root.rank) == ("gloo.timeout", rank)
 
 
-def test_a_paste_that_mentions_an_error_no_one_knows_is_not_called_healthy(engine: Engine) -> None:
+def test_a_paste_that_mentions_an_error_no_one_knows_is_not_called_healthy(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     verdict = triage(engine, "starting frobnicator 3", "frobnicator: fatal: the spindle does not turn")
     assert verdict.outcome == "unexplained"
     assert verdict.root_cause is not None
     assert verdict.root_cause.evidence[0].line == 2
+    assert {"alarming lines"} <= decided()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """A failure of the program itself that several ranks show: the answer says how far it reaches."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.logs import text, traceback
@@ -21,9 +23,10 @@ def answer_text(engine: Engine, raised: str, prefixes: list[str], start: str = "
 
 
 @pytest.mark.parametrize("prefix", ["[rank{}]: ", "[default{}]:", "[gpu-7:{}]"])
-def test_the_ranks_that_failed_alike_are_reported(engine: Engine, prefix: str) -> None:
+def test_the_ranks_that_failed_alike_are_reported(engine: Engine, prefix: str, decided: Callable[[], set[str]]) -> None:
     prefixes = [prefix.format(rank) for rank in range(3)]
     assert answer_text(engine, LIST_HAS_NO_SUM, prefixes).endswith("Ranks 0-2 failed in the same way.")
+    assert "local-rank-on-one-host" in decided() or "default" not in prefix
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The title that a person put over a log tells what went wrong where the log below shows nothing."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.engine.test_engine import triage
@@ -20,9 +22,10 @@ def test_a_title_over_a_healthy_log_shows_the_cause(engine: Engine, mark: str) -
     assert not any("continued" in reason for reason in root.reasons)
 
 
-def test_an_exception_alone_over_a_pasted_log_is_its_title(engine: Engine) -> None:
+def test_an_exception_alone_over_a_pasted_log_is_its_title(engine: Engine, decided: Callable[[], set[str]]) -> None:
     assert triage(engine, ERROR, "", steps(range(4))).outcome == "explained"
     assert triage(engine, ERROR, steps(range(4))).outcome == "healthy"
+    assert {"trained-on"} <= decided()
 
 
 @pytest.mark.parametrize("said", ["训练到中途：", "多卡训练报错", "训练到第 3 个 epoch 出现 "])

@@ -1,5 +1,7 @@
 """Ranks that lost a peer write before the peer does: what the peer died of is the cause, wherever it stands."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.engine.test_engine import triage
@@ -27,31 +29,41 @@ GUESSED = (
 @pytest.mark.parametrize("prefix", ["[rank{}]: ", "{}: ", "[default{}]:"])
 @pytest.mark.parametrize(("failed", "entry"), [(FULL, "storage.disk-full"), ("IndexError: pop from empty list", "usage.index-out-of-range")])  # fmt: skip
 def test_the_peer_that_writes_last_failed_first(
-    engine: Engine, lost: str, prefix: str, failed: str, entry: str
+    engine: Engine,
+    lost: str,
+    prefix: str,
+    failed: str,
+    entry: str,
+    decided: Callable[[], set[str]],
 ) -> None:
     left = [line for rank in (0, 2) for line in traceback(lost, prefix=prefix.format(rank))]
     root = triage(engine, BANNER, steps(range(3)), left, traceback(failed, prefix=prefix.format(3)), report((0, 1), [(3, 1)])).root_cause  # fmt: skip
     assert root is not None
     assert (root.entry, root.rank) == (entry, 3)
+    assert "lost-peer-raised" in decided() or lost == PEER_CLOSED
 
 
 @pytest.mark.parametrize(
     ("failed", "entry"),
     [("KeyError: 'labels'", "usage.python-error"), ("ShardError: shard 3 ends after 3005 records", None)],
 )
-def test_an_exception_above_those_of_its_peers_comes_first(engine: Engine, failed: str, entry: str | None) -> None:
+def test_an_exception_above_those_of_its_peers_comes_first(
+    engine: Engine, failed: str, entry: str | None, decided: Callable[[], set[str]]
+) -> None:
     left = [line for rank in (0, 1) for line in traceback(REFUSED, prefix=f"[rank{rank}]: ")]
     mine = traceback(failed, [("/job/loader.py", 12, "fetch", "return rows[index]")], "[rank2]: ")
     root = triage(engine, BANNER, steps(range(3)), mine, left, report((0, 1), [(1, 1), (2, 1)])).root_cause
     assert root is not None
     assert (root.entry, root.rank) == (entry, 2)
+    assert {"worker-failed-before-peers"} <= decided()
 
 
-def test_a_signal_that_no_agent_sends_is_what_the_peers_lost(engine: Engine) -> None:
+def test_a_signal_that_no_agent_sends_is_what_the_peers_lost(engine: Engine, decided: Callable[[], set[str]]) -> None:
     left = [line for rank in (0, 1) for line in traceback(REFUSED, prefix=f"[rank{rank}]: ")]
     root = triage(engine, BANNER, steps(range(3)), left, agent(1, 0), report((0, 1), [(1, 1), (2, -9), (3, -15)])).root_cause  # fmt: skip
     assert root is not None
     assert (root.entry, root.rank) == ("process.oom-killed", 2)
+    assert {"lost-peer-died-of-signal"} <= decided()
 
 
 def test_a_rank_that_shows_both_keeps_the_first(engine: Engine) -> None:

@@ -1,5 +1,7 @@
 """Which rank a failure belongs to, where its own lines have no rank prefix."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.logs import BANNER, PEER_CLOSED, WAITING, agent, report, steps, text, traceback
@@ -145,7 +147,9 @@ def test_a_rank_that_lost_its_peer_is_not_the_one_that_aborted(engine: Engine) -
     assert (root.entry, root.rank) == ("process.sigabrt", None)
 
 
-def test_the_rank_is_where_the_same_cause_is_reported_in_other_words(engine: Engine) -> None:
+def test_the_rank_is_where_the_same_cause_is_reported_in_other_words(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     lines = [
         "gpu-7:99:301 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_create_cq failed with error Cannot allocate memory",
         "[rank4]: Call to ibv_create_cq failed with error Cannot allocate memory errno 12",
@@ -154,6 +158,7 @@ def test_the_rank_is_where_the_same_cause_is_reported_in_other_words(engine: Eng
         root = engine.triage(from_bytes(text(BANNER, others, lines))).root_cause
         assert root is not None
         assert (root.entry, root.rank) == ("nccl.ib", 4)
+    assert {"same-cause-in-other-words"} <= decided()
 
 
 DUPLICATE = "Duplicate GPU detected : rank 3 and rank 1 both on CUDA device 81000"
@@ -177,13 +182,16 @@ def test_the_hosts_of_many_warnings_show_none(engine: Engine) -> None:
     assert root.host is None
 
 
-def test_the_rank_of_nccls_warning_is_reported_by_its_communicator(engine: Engine) -> None:
+def test_the_rank_of_nccls_warning_is_reported_by_its_communicator(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     joined = [f"gpu-7:{810 + rank}:990 [{rank}] NCCL INFO comm 0x55d96 rank {rank} nranks 4 cudaDev {rank} - Init COMPLETE"
               for rank in range(4)]  # fmt: skip
     warned = "gpu-7:812:990 [2] include/alloc.h:178 NCCL WARN Cuda failure 2 'out of memory'"
     root = engine.triage(from_bytes(text(joined, warned))).root_cause
     assert root is not None
     assert (root.entry, root.rank, root.host) == ("cuda.oom", 2, "gpu-7")
+    assert {"nccl-communicator"} <= decided()
 
 
 @pytest.mark.parametrize(
@@ -195,11 +203,16 @@ def test_the_rank_of_nccls_warning_is_reported_by_its_communicator(engine: Engin
     ],
 )
 def test_a_task_that_could_not_be_started_is_the_one_that_srun_says_left(
-    engine: Engine, said: str, left: str, place: tuple[int | None, str]
+    engine: Engine,
+    said: str,
+    left: str,
+    place: tuple[int | None, str],
+    decided: Callable[[], set[str]],
 ) -> None:
     root = engine.triage(from_bytes(text(f"slurmstepd: error: {said}", f"srun: error: {left}"))).root_cause
     assert root is not None
     assert (root.rank, root.host) == place
+    assert "task-left-first" in decided() or "pyxis" not in said or place[0] is None
 
 
 def test_sruns_word_on_the_task_that_crashed_first_shows_rank_and_host(engine: Engine) -> None:

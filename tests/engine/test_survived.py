@@ -1,5 +1,6 @@
 """What a run survived, and what ended it although lines stand behind."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,11 @@ def entry(verdict: Verdict) -> str | None:
     ],
     ids=["buffered", "tracker", "preparing", "files"],
 )
-def test_an_uncaught_exception_of_the_script_is_its_end(engine: Engine, behind: list[str]) -> None:
+def test_an_uncaught_exception_of_the_script_is_its_end(
+    engine: Engine, behind: list[str], decided: Callable[[], set[str]]
+) -> None:
     assert entry(triage(engine, losses(0, 20), MISSING, behind)) == "usage.python-error"
+    assert {"main-program-ended"} <= decided()
 
 
 def test_an_exit_status_after_the_late_output_does_not_hide_the_exception(engine: Engine) -> None:
@@ -60,13 +64,16 @@ def test_a_logged_exception_is_survived_where_steps_follow(engine: Engine) -> No
     assert triage(engine, losses(0, 20), logged, losses(20, 160)).outcome == "healthy"
 
 
-def test_a_rank_that_falls_silent_while_others_print_has_not_survived(engine: Engine) -> None:
+def test_a_rank_that_falls_silent_while_others_print_has_not_survived(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     failed = traceback("KeyError: 'labels'", INNER, prefix="[rank3]: ")
     verdict = triage(engine, steps(range(4)), failed, steps(range(3), 20, 60))
     assert entry(verdict) == "usage.python-error"
     assert verdict.root_cause is not None
     assert verdict.root_cause.rank == 3
     assert triage(engine, steps(range(4)), failed, steps(range(4), 20, 60)).outcome == "healthy"
+    assert {"rank-fell-silent"} <= decided()
 
 
 def test_an_error_quoted_after_the_last_step_is_read(engine: Engine) -> None:
@@ -94,7 +101,9 @@ def test_an_agent_that_gave_up_is_not_survival(engine: Engine) -> None:
     assert entry(triage(engine, *parts)) == "usage.python-error"
 
 
-def test_a_notice_that_ranks_are_awaited_is_not_a_failure_once_the_barrier_was_passed(engine: Engine) -> None:
+def test_a_notice_that_ranks_are_awaited_is_not_a_failure_once_the_barrier_was_passed(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     waiting = (
         "05/01/2026 09:00:00 - INFO - torch.distributed.distributed_c10d -   Waiting in store based barrier to initialize "
         "process group for rank: 3, key: store_based_barrier_key:1 (world_size=6, worker_count=4, timeout=0:30:00)"
@@ -102,6 +111,7 @@ def test_a_notice_that_ranks_are_awaited_is_not_a_failure_once_the_barrier_was_p
     passed = "INFO:torch.distributed.distributed_c10d:Rank 0: Completed store-based barrier for key:store_based_barrier_key:1 with 6 nodes."
     assert entry(triage(engine, [waiting])) == "elastic.rendezvous-timeout"
     assert triage(engine, [waiting, passed]).outcome in NO_FAILURE
+    assert {"passed-the-barrier"} <= decided()
 
 
 NO_SUCH_MODULE = traceback("ModuleNotFoundError: No module named 'fancy_attn'",
@@ -138,10 +148,13 @@ def test_a_module_that_the_run_can_do_without_is_not_a_failure(engine: Engine) -
     assert triage(engine, line, losses(0, 3)).outcome == "healthy"
 
 
-def test_an_exception_that_code_of_the_run_caught_gives_way_to_the_one_that_no_one_did(engine: Engine) -> None:
+def test_an_exception_that_code_of_the_run_caught_gives_way_to_the_one_that_no_one_did(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     caught = traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)
     assert entry(triage(engine, losses(0, 4), caught, losses(4, 4), MISSING)) == "usage.python-error"
     assert entry(triage(engine, losses(0, 4), caught, MISSING)) == "storage.io-error"
+    assert {"caught-and-printed"} <= decided()
 
 
 def test_rays_envelope_gives_way_to_the_exception_in_it(engine: Engine) -> None:
@@ -170,11 +183,14 @@ def test_a_logged_failure_stays_where_the_only_other_one_was_caught(engine: Engi
     assert entry(triage(engine, log)) == "usage.python-error"
 
 
-def test_a_warning_among_steps_is_not_a_cause_of_what_ended_the_run_later(engine: Engine) -> None:
+def test_a_warning_among_steps_is_not_a_cause_of_what_ended_the_run_later(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     again = "WARNING: ran out of memory: CUDA out of memory. Tried to allocate 2.00 GiB; retrying the batch"
     left = "srun: error: n3: task 0: Exited with exit code 1"
     assert entry(triage(engine, losses(0, 20), again, losses(20, 20), left)) == "elastic.child-failed"
     assert entry(triage(engine, losses(0, 20), again, losses(20, 2), left)) == "cuda.oom"
+    assert {"steps-before-next-failure", "next-failure-ended-it"} <= decided()
 
 
 def test_the_end_of_another_file_does_not_end_what_this_one_survived(engine: Engine, tmp_path: Path) -> None:
@@ -229,11 +245,14 @@ IN_A_THREAD = [
 ]
 
 
-def test_a_trackers_summary_below_a_logged_exception_is_not_a_good_end(engine: Engine) -> None:
+def test_a_trackers_summary_below_a_logged_exception_is_not_a_good_end(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     verdict = triage(engine, losses(0, 20), LOGGED, SUMMARY)
     assert verdict.outcome == "unexplained"
     assert verdict.root_cause
     assert "cannot reshape the batch" in verdict.root_cause.evidence[0].text
+    assert {"logged-at-the-end"} <= decided()
 
 
 def test_a_trackers_summary_far_below_a_threads_exception_is_a_good_end(engine: Engine) -> None:
@@ -241,13 +260,19 @@ def test_a_trackers_summary_far_below_a_threads_exception_is_a_good_end(engine: 
     assert entry(triage(engine, losses(0, 20), IN_A_THREAD)) == "storage.io-error"
 
 
-def test_a_good_end_below_a_logged_exception_makes_the_run_healthy(engine: Engine) -> None:
+def test_a_good_end_below_a_logged_exception_makes_the_run_healthy(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     assert triage(engine, losses(0, 20), LOGGED, "Training finished").outcome == "healthy"
+    assert {"run-ended-well"} <= decided()
 
 
-def test_what_failed_before_a_good_end_is_not_a_cause_of_what_failed_after_it(engine: Engine) -> None:
+def test_what_failed_before_a_good_end_is_not_a_cause_of_what_failed_after_it(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     log = [*losses(0, 20), *IN_A_THREAD, "Training finished", "exporting the weights", *MISSING]
     assert entry(triage(engine, log)) == "usage.python-error"
+    assert {"ended-well"} <= decided()
 
 
 def test_steps_are_reported_in_chinese_too(engine: Engine) -> None:
@@ -263,11 +288,14 @@ def test_how_slurm_says_that_a_task_ended_is_a_failure_of_a_run_that_trained(eng
     assert entry(triage(engine, losses(0, 20), MISSING, killed)) == "usage.python-error"
 
 
-def test_a_script_that_refused_its_arguments_and_was_started_again_failed_of_what_came_later(engine: Engine) -> None:
+def test_a_script_that_refused_its_arguments_and_was_started_again_failed_of_what_came_later(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     refused = ["usage: train.py [-h] [--size SIZE]", "train.py: error: unrecognized arguments: --sizes 7"]
     assert entry(triage(engine, refused)) == "usage.config"
     assert entry(triage(engine, refused, MISSING)) == "usage.python-error"
     assert entry(triage(engine, [line.replace("train", "plan") for line in refused], MISSING)) == "usage.config"
+    assert {"refused-its-arguments"} <= decided()
 
 
 def test_a_script_that_was_started_again_without_its_modules_failed_of_that(engine: Engine) -> None:
@@ -301,20 +329,24 @@ PROLOG = [
 ]
 
 
-def test_of_jobs_that_append_to_one_file_the_last_one_counts(engine: Engine) -> None:
+def test_of_jobs_that_append_to_one_file_the_last_one_counts(engine: Engine, decided: Callable[[], set[str]]) -> None:
     assert entry(triage(engine, PROLOG, OUT_OF_MEMORY, PROLOG, MISSING)) == "usage.python-error"
     assert entry(triage(engine, PROLOG, MISSING, PROLOG, OUT_OF_MEMORY)) == "cuda.oom"
     unloaded = traceback(
         "ModuleNotFoundError: No module named 'einops'", [("/job/train.py", 1, "<module>", "import einops")]
     )
     assert entry(triage(engine, PROLOG, unloaded, PROLOG, OUT_OF_MEMORY)) == "cuda.oom"
+    assert {"restarted-and-failed"} <= decided()
 
 
-def test_a_distributed_job_that_could_not_load_its_modules_when_started_again_failed_of_that(engine: Engine) -> None:
+def test_a_distributed_job_that_could_not_load_its_modules_when_started_again_failed_of_that(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     unloaded = traceback(
         "ModuleNotFoundError: No module named 'einops'", [("/job/train.py", 1, "<module>", "import einops")]
     )
     assert entry(triage(engine, PROLOG, "world_size: 2", OUT_OF_MEMORY, PROLOG, unloaded)) == "env.import-error"
+    assert {"restarted-without-modules"} <= decided()
 
 
 @pytest.mark.parametrize(
@@ -342,16 +374,19 @@ def answered(status: int) -> list[str]:
     ]
 
 
-def test_a_server_serves_on_after_a_request_that_was_wrong(engine: Engine) -> None:
+def test_a_server_serves_on_after_a_request_that_was_wrong(engine: Engine, decided: Callable[[], set[str]]) -> None:
     assert triage(engine, BANNER, answered(400)).outcome == "healthy"
     assert triage(engine, BANNER, answered(500)).outcome != "healthy"
     begun = [
         line.replace("/job/loader.py", "/job/serve.py").replace("in fetch", "in <module>") for line in answered(400)
     ]
     assert triage(engine, BANNER, begun).outcome != "healthy"
+    assert {"refused-one-request"} <= decided()
 
 
-def test_what_dynamo_left_uncompiled_is_not_a_failure_where_training_continues(engine: Engine) -> None:
+def test_what_dynamo_left_uncompiled_is_not_a_failure_where_training_continues(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     raised = "torch._dynamo.exc.TorchRuntimeError: Failed running call_function <built-in method ones>(*(1,), **{}):"
     frames = [("/env/lib/python3.11/site-packages/torch/_dynamo/utils.py", 1397, "run_node", "return node.target()")]
     for found in (
@@ -361,6 +396,7 @@ def test_what_dynamo_left_uncompiled_is_not_a_failure_where_training_continues(e
         failed = [found + "WON'T CONVERT forward /job/model.py line 8", *traceback(raised, frames, found)]
         assert triage(engine, BANNER, failed, losses(0, 4)).outcome == "healthy"
     assert triage(engine, BANNER, traceback(raised, frames), losses(0, 2)).outcome == "explained"
+    assert {"logged-and-trained-on"} <= decided()
 
 
 def test_a_server_that_was_started_again_and_is_up_failed_of_nothing_before(engine: Engine) -> None:
@@ -393,10 +429,13 @@ def test_a_request_that_is_made_again_ends_nothing(engine: Engine, line: str) ->
         "slurmstepd: error: pyxis: failed to import docker image",
     ],
 )
-def test_what_could_not_be_started_is_not_a_failure_of_a_run_that_trains_on(engine: Engine, refused: str) -> None:
+def test_what_could_not_be_started_is_not_a_failure_of_a_run_that_trains_on(
+    engine: Engine, refused: str, decided: Callable[[], set[str]]
+) -> None:
     assert triage(engine, refused, steps(range(1), count=200)).outcome == "healthy"
     root = triage(engine, steps(range(1), count=200), refused).root_cause
     assert root is not None
+    assert {"started-after-all"} <= decided()
 
 
 def bars(first: int, count: int, step: int) -> list[str]:
