@@ -70,3 +70,11 @@ def summary_of(incident: Incident) -> IncidentSummary:
         group=incident.group,
         failure=incident.failure,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SenderReport:
+    """The newest incident from one kind of sender: its id, and when it was received."""
+
+    incident: str
+    at: datetime

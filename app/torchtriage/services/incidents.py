@@ -10,7 +10,7 @@ from itertools import chain
 
 from torchtriage.domain.access import Change
 from torchtriage.domain.incident import Feedback, FeedbackVerdict, Incident, IncidentFilter, StoredFile, StoredLine
-from torchtriage.domain.incident_summary import IncidentSummary
+from torchtriage.domain.incident_summary import IncidentSummary, SenderReport
 from torchtriage.errors import NotFound, StorageUnavailable
 from torchtriage.services.service import Service
 from torchtriage.services.stored_logs import remove_unused
@@ -20,6 +20,7 @@ from torchtriage.storage.pagination import Page
 
 _BATCH_SIZE = 200  # incidents per transaction
 MAX_INCIDENTS = 200  # maximum incidents per call
+_FOR_SENDERS = 2000  # newest incidents among which senders are searched
 
 log = logging.getLogger(__name__)
 
@@ -151,6 +152,12 @@ def _following(service: Service, wanted: IncidentFilter, cursor: str | None) -> 
         page = list_incidents(service, wanted, _BATCH_SIZE, cursor)
         yield from page.items
         cursor = page.next
+
+
+def newest_by_sender(service: Service) -> dict[str, SenderReport]:
+    """Returns the newest report of each scheduler, and of each value of the label `source`, among recent incidents."""
+    with service.database.reading() as session:
+        return incident_summaries.newest_by_sender(session, _FOR_SENDERS)
 
 
 def similar_to(service: Service, incident: Incident, limit: int) -> list[Incident]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
 from torchtriage.domain.group import GroupMark, GroupStatus
 from torchtriage.domain.incident import IncidentFilter, Job, State
-from torchtriage.domain.incident_summary import AnswerSummary, IncidentSummary, RootSummary
+from torchtriage.domain.incident_summary import AnswerSummary, IncidentSummary, RootSummary, SenderReport
 from torchtriage.domain.json_form import from_json_form
 from torchtriage.domain.retry import retry_word
 from torchtriage.errors import DamagedJson
@@ -45,6 +45,19 @@ def listed(session: Session, wanted: IncidentFilter, limit: int, cursor: str | N
     numbers = [found.number for found in page.items]
     known = _known(session, numbers)
     return Page(tuple(known[number] for number in numbers), page.next, page.previous)
+
+
+def newest_by_sender(session: Session, most: int) -> dict[str, SenderReport]:
+    """Returns, among the latest `most` incidents, the newest of each scheduler and of each label `source`."""
+    row = IncidentRow
+    scheduler, source = row.job["scheduler"].as_string(), row.job["labels"]["source"].as_string()
+    columns = (row.number, row.received_at, func.coalesce(source, scheduler).label("sender"))
+    latest = select(*columns).order_by(row.received_at.desc(), row.number.desc()).limit(most).subquery()
+    found: dict[str, SenderReport] = {}
+    query = select(latest).where(latest.c.sender.is_not(None)).order_by(latest.c.received_at, latest.c.number)
+    for number, at, sender in session.execute(query):
+        found[sender] = SenderReport(str(number), at)
+    return found
 
 
 def many(session: Session, incident_ids: Sequence[str]) -> list[IncidentSummary]:

@@ -18,10 +18,10 @@ from starlette.responses import JSONResponse
 
 from torchtriage.domain.access import Scope
 from torchtriage.domain.entry import Language, Text
-from torchtriage.domain.newest_report import Report
+from torchtriage.domain.incident_summary import SenderReport
 from torchtriage.errors import BadInput
 from torchtriage.services import tokens
-from torchtriage.services.newest_reports import by_sender
+from torchtriage.services.incidents import newest_by_sender
 from torchtriage.services.service import Service
 from torchtriage.web.authentication import Admin
 from torchtriage.web.dependencies import ServiceDep
@@ -55,7 +55,7 @@ class ConnectPage:
     kinds: tuple[Choice, ...]
     steps: tuple[Step, ...]
     more: tuple[tuple[str, str], ...]
-    report: Report | None
+    report: SenderReport | None
     lit: frozenset[str]
     guarded: bool
     secret: str | None
@@ -83,13 +83,13 @@ def make_token(request: Request, service: ServiceDep, caller: Admin, kind: Annot
 @router.get("/connect/light")
 def light(request: Request, service: ServiceDep) -> Response:
     """Returns whether a report from the sender `from` has arrived: its incident, and how long ago that was."""
-    report = by_sender(service).get(value(request, "from"))
+    report = newest_by_sender(service).get(value(request, "from"))
     content = {"incident": report.incident, "ago": ago(language(request), report.at)} if report else {"incident": None}
     return JSONResponse(content, headers={"Cache-Control": "no-store"})
 
 
 def _page(service: Service, lang: Language, kind: str, secret: str | None = None) -> ConnectPage:
-    guide, reports, guarded = _guides()[kind], by_sender(service), service.settings.auth != "none"
+    guide, reports, guarded = _guides()[kind], newest_by_sender(service), service.settings.auth != "none"
     filled = _values(service.settings.base_url, (secret or _PLACEHOLDER) if guarded else None)
     return ConnectPage(
         kind=kind,
