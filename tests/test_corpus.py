@@ -46,7 +46,7 @@ def quoted(verdict: Verdict, wanted: str) -> bool:
 
 
 @pytest.mark.parametrize("name", labelled())
-def test_the_labelled_cause_is_found(triaged: Callable[[str], Verdict], name: str) -> None:
+def test_the_labeled_cause_of_a_corpus_log_is_found(triaged: Callable[[str], Verdict], name: str) -> None:
     case = json.loads((CORPUS / name / "case.json").read_text(encoding="utf-8"))
     verdict = triaged(name)
     root = verdict.root_cause

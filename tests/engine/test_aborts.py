@@ -70,7 +70,7 @@ def test_of_an_unknown_exception_its_words_are_shown(engine: Engine) -> None:
         ("CUDA error: uncorrectable ECC error encountered", "cuda.ecc"),
     ],
 )
-def test_what_the_watchdog_met_comes_before_that_it_met_something(
+def test_the_watchdogs_exception_is_the_cause_not_the_report_of_it(
     engine: Engine, message: str, entry: str, decided: Callable[[], set[str]]
 ) -> None:
     root = triage(engine, BANNER, steps(range(4)), watchdog_work(2), ended(2, message)).root_cause
@@ -86,7 +86,9 @@ def test_a_watchdog_that_says_no_more_is_a_timeout(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("error", ["Socket Timeout", "Connection reset by peer"])
-def test_who_set_up_a_communicator_names_itself(engine: Engine, error: str, decided: Callable[[], set[str]]) -> None:
+def test_the_rank_is_read_from_the_line_when_a_communicator_cannot_be_set_up(
+    engine: Engine, error: str, decided: Callable[[], set[str]]
+) -> None:
     line = (
         "torch.distributed.DistBackendError: [4] is setting up NCCL communicator and retrieving ncclUniqueId from [0] "
         f"via c10d key-value store by key '0', but store->get('0') got error: {error}"
@@ -113,7 +115,7 @@ def test_what_a_sign_calls_weak_is_so_whatever_it_is_near_to(engine: Engine) -> 
         ("Loading checkpoint shards", "process.oom-killed"),
     ],
 )
-def test_what_the_shell_says_of_a_program_that_killed_itself_is_not_a_cause(
+def test_killed_by_the_shell_is_no_cause_when_the_program_killed_itself(
     engine: Engine,
     said: str,
     entry: str,

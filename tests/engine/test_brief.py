@@ -83,7 +83,7 @@ def test_a_private_key_above_the_evidence_is_known_though_only_its_end_is_shown(
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("tokens", [MIN_TOKENS, 700, 2000, 10_000])
-def test_it_stays_within_its_tokens_whatever_the_log(engine: Engine, lang: Language, tokens: int) -> None:
+def test_a_brief_stays_within_its_tokens_whatever_the_log(engine: Engine, lang: Language, tokens: int) -> None:
     long = text(steps(range(64), count=400), traceback("ValueError: " + "x, " * 4000, FRAMES, "[rank2]: "))
     for log in (failing(64, 300), long, b"Killed\n", text(steps(range(4))), "汉字 1a2b😀\n".encode() * 3000):
         made = brief_of_run(engine, from_bytes(log), lang, tokens)

@@ -80,7 +80,7 @@ def test_the_line_above_a_spawned_process_traceback_gives_way_to_it(engine: Engi
     assert (root.entry, root.rank) == ("elastic.child-failed", 1)
 
 
-def test_the_line_above_a_spawned_process_traceback_is_not_an_other_cause(
+def test_the_line_that_announces_a_spawned_process_traceback_is_no_cause(
     engine: Engine, decided: Callable[[], set[str]]
 ) -> None:
     frames = [
@@ -108,7 +108,7 @@ def test_what_followed_from_the_cause_is_no_candidate(engine: Engine) -> None:
     assert "gloo.error" not in {one.entry for one in verdict.candidates}
 
 
-def test_the_rank_of_whom_no_watchdog_speaks_is_the_suspect(engine: Engine, decided: Callable[[], set[str]]) -> None:
+def test_the_rank_without_a_watchdog_timeout_is_the_suspect(engine: Engine, decided: Callable[[], set[str]]) -> None:
     ranks = [watchdog(rank) for rank in (0, 1, 3)]
     root = triage(engine, BANNER, "world_size=4", steps(range(4)), ranks).root_cause
     assert root is not None
@@ -168,7 +168,7 @@ def test_the_desync_report_names_the_missing_rank(engine: Engine) -> None:
     assert root.rank == 2
 
 
-def test_who_is_absent_from_the_store_based_barrier_failed(engine: Engine) -> None:
+def test_the_rank_missing_from_the_store_based_barrier_failed(engine: Engine) -> None:
     barrier = "Waiting in store based barrier to initialize process group for rank: 0, key: store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:30:00)"
     raised = traceback("RuntimeError: CUDA error: invalid device ordinal")
     root = triage(engine, raised, barrier, barrier).root_cause
@@ -259,7 +259,7 @@ def test_each_host_of_a_merged_log_counts_its_own_attempts(engine: Engine, expec
         "./train.sh: 12: accelerate: not found",
     ],
 )
-def test_what_a_shell_says_of_a_later_line_of_its_script_is_not_a_cause(engine: Engine, shell: str) -> None:
+def test_a_later_line_of_the_shell_script_is_no_cause(engine: Engine, shell: str) -> None:
     raised = traceback("KeyError: 'masks'")
     root = triage(engine, steps(range(1)), raised, shell).root_cause
     assert root is not None
@@ -269,9 +269,7 @@ def test_what_a_shell_says_of_a_later_line_of_its_script_is_not_a_cause(engine: 
     assert "Watchdog" in hung.evidence[0].text
 
 
-def test_a_lost_option_may_be_why_the_program_failed_before_its_first_step(
-    engine: Engine, decided: Callable[[], set[str]]
-) -> None:
+def test_a_lost_option_is_the_cause_when_no_step_was_trained(engine: Engine, decided: Callable[[], set[str]]) -> None:
     shell = "train.sh: line 12: --data_path: command not found"
     root = triage(engine, traceback("KeyError: 'data'"), shell).root_cause
     assert root is not None
@@ -292,7 +290,7 @@ def test_a_lost_option_may_be_why_the_program_failed_before_its_first_step(
         "Error in sys.excepthook:",
     ],
 )
-def test_what_fails_while_a_program_ends_is_not_a_cause_of_it(
+def test_an_error_at_exit_is_no_cause_when_an_exception_ended_the_program(
     engine: Engine, heading: str, decided: Callable[[], set[str]]
 ) -> None:
     frames = [("/env/lib/python3.11/site-packages/wandb/sdk/lib/mailbox.py", 120, "_wait", "raise MailboxError(text)")]

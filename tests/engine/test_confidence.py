@@ -112,7 +112,7 @@ def test_another_failure_that_may_be_the_cause_makes_it_likely(
     assert (root.entry, root.confidence) == ("usage.shape-mismatch", sure)
 
 
-def test_what_a_person_shows_in_a_sentence_is_not_certain(engine: Engine) -> None:
+def test_an_error_quoted_in_a_sentence_is_not_certain(engine: Engine) -> None:
     line = 'I get the error "CUDA error: device-side assert triggered" in my training, any ideas?'
     root = triage(engine, line).root_cause
     assert root is not None

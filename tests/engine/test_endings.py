@@ -89,7 +89,7 @@ def test_a_run_whose_last_words_speak_of_a_crash_is_inconclusive(
         "called before program exit, which can leak resources.",
     ],
 )
-def test_a_run_whose_last_line_is_of_its_work_continues(
+def test_a_run_continues_when_its_last_line_is_about_its_work(
     engine: Engine, last: str, decided: Callable[[], set[str]]
 ) -> None:
     assert triage(engine, STEPS, last).outcome == "healthy"
@@ -204,7 +204,7 @@ def test_a_job_that_loads_its_modules_is_another_run_than_the_one_above(engine: 
     assert verdict.root_cause.entry == "usage.python-error"
 
 
-def test_a_log_of_another_program_is_called_so(engine: Engine, decided: Callable[[], set[str]]) -> None:
+def test_a_log_of_another_program_is_named_as_such(engine: Engine, decided: Callable[[], set[str]]) -> None:
     served = [
         f'10.0.0.{at} - - [21/Nov/2026:10:00:{at:02} +0000] "GET /a/{at} HTTP/1.1" 200 612' for at in range(1, 31)
     ]
@@ -291,7 +291,7 @@ def test_a_step_far_above_the_end_is_reported_with_what_follows(engine: Engine) 
         (["a b c", "d e f"] * 4, "no-run", "no training step, no failure and no end"),
     ],
 )  # fmt: skip
-def test_what_is_missing_is_said(engine: Engine, lines: list[str], missing: str, says: str) -> None:
+def test_an_inconclusive_answer_says_what_is_missing(engine: Engine, lines: list[str], missing: str, says: str) -> None:
     verdict = triage(engine, lines)
     assert verdict.answer is not None
     assert verdict.answer.values["missing"] == missing
@@ -309,7 +309,7 @@ def test_what_is_missing_is_said(engine: Engine, lines: list[str], missing: str,
         ({"state": "failed"}, "failed"),
     ],
 )
-def test_a_job_that_failed_is_not_healthy_whatever_its_log_shows(
+def test_a_job_with_a_bad_exit_status_is_not_healthy(
     engine: Engine,
     job: dict[str, str],
     says: str,
@@ -370,7 +370,7 @@ def test_what_is_below_a_good_end_is_clean_up(engine: Engine) -> None:
     assert triage(engine, STEPS, end, "exit code: 1").outcome == "inconclusive"
 
 
-def test_a_server_that_is_up_and_continues_is_healthy(engine: Engine, decided: Callable[[], set[str]]) -> None:
+def test_a_server_that_answers_requests_is_healthy(engine: Engine, decided: Callable[[], set[str]]) -> None:
     up = "INFO:     Application startup complete."
     served = ['INFO:     10.0.0.7:52196 - "GET /health HTTP/1.1" 200 OK'] * 3
     assert triage(engine, BANNER, up, served).outcome == "healthy"
@@ -413,7 +413,7 @@ def test_an_error_below_code_or_in_a_question_is_still_found(engine: Engine) -> 
     assert (below.entry, asked.entry) == ("cuda.oom", "cuda.oom")
 
 
-def test_what_a_logger_could_not_write_is_not_a_cause(engine: Engine, decided: Callable[[], set[str]]) -> None:
+def test_a_record_that_a_logger_could_not_write_is_no_cause(engine: Engine, decided: Callable[[], set[str]]) -> None:
     result = traceback(
         "TypeError: not all arguments converted", [("/usr/lib/python3.11/logging/__init__.py", 9, "emit", "x")]
     )
@@ -440,7 +440,7 @@ CANCELLED = "slurmstepd: error: *** STEP 4711.0 ON gpu-1 CANCELLED AT 2026-05-01
 OUT_OF_MEMORY = traceback("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
 
 
-def test_what_a_process_raises_when_its_job_was_cancelled_is_not_a_cause(engine: Engine) -> None:
+def test_an_exception_after_the_job_was_cancelled_is_no_cause(engine: Engine) -> None:
     reset = traceback("ConnectionResetError: [Errno 104] Connection reset by peer")
     root = triage(engine, BANNER, STEPS, CANCELLED, reset).root_cause
     assert root is not None

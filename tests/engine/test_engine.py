@@ -40,7 +40,7 @@ def test_torchruns_first_observed_failure_is_overruled(engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("ended", "entry", "rank"), [("09:10:31", "elastic.child-failed", 1), ("09:10:02", "process.oom-killed", 0)]
 )
-def test_who_was_killed_long_after_the_first_failure_was_killed_by_the_agent(
+def test_a_process_killed_long_after_the_first_failure_was_killed_by_the_agent(
     engine: Engine,
     ended: str,
     entry: str,
@@ -146,7 +146,7 @@ def test_the_verdict_speaks_the_readers_language(engine: Engine, lang: str) -> N
 
 
 @pytest.mark.parametrize("data", [b"", b"\n \n", b"\0" * 100])
-def test_of_a_log_without_text_nothing_is_known(engine: Engine, data: bytes) -> None:
+def test_an_empty_log_is_inconclusive(engine: Engine, data: bytes) -> None:
     verdict = engine.triage(from_bytes(data, "x.log"))
     assert (verdict.outcome, verdict.root_cause) == ("inconclusive", None)
     assert verdict.answer is not None
@@ -299,9 +299,7 @@ def test_who_names_the_missing_ranks_at_a_barrier_is_none_of_them(
     assert (root.entry, root.rank) == ("gloo.timeout", rank)
 
 
-def test_a_paste_that_mentions_an_error_no_one_knows_is_not_called_healthy(
-    engine: Engine, decided: Callable[[], set[str]]
-) -> None:
+def test_a_paste_with_an_unknown_error_is_unexplained(engine: Engine, decided: Callable[[], set[str]]) -> None:
     verdict = triage(engine, "starting frobnicator 3", "frobnicator: fatal: the spindle does not turn")
     assert verdict.outcome == "unexplained"
     assert verdict.root_cause is not None

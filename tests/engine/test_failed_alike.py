@@ -23,7 +23,9 @@ def answer_text(engine: Engine, raised: str, prefixes: list[str], start: str = "
 
 
 @pytest.mark.parametrize("prefix", ["[rank{}]: ", "[default{}]:", "[gpu-7:{}]"])
-def test_the_ranks_that_failed_alike_are_reported(engine: Engine, prefix: str, decided: Callable[[], set[str]]) -> None:
+def test_ranks_that_failed_in_the_same_way_are_named(
+    engine: Engine, prefix: str, decided: Callable[[], set[str]]
+) -> None:
     prefixes = [prefix.format(rank) for rank in range(3)]
     assert answer_text(engine, LIST_HAS_NO_SUM, prefixes).endswith("Ranks 0-2 failed in the same way.")
     assert "local-rank-on-one-host" in decided() or "default" not in prefix

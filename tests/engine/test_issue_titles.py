@@ -22,7 +22,7 @@ def test_a_title_over_a_healthy_log_shows_the_cause(engine: Engine, mark: str) -
     assert not any("continued" in reason for reason in root.reasons)
 
 
-def test_an_exception_alone_over_a_pasted_log_is_its_title(engine: Engine, decided: Callable[[], set[str]]) -> None:
+def test_an_exception_above_a_pasted_log_is_its_title(engine: Engine, decided: Callable[[], set[str]]) -> None:
     assert triage(engine, ERROR, "", steps(range(4))).outcome == "explained"
     assert triage(engine, ERROR, steps(range(4))).outcome == "healthy"
     assert {"trained-on"} <= decided()
@@ -75,7 +75,7 @@ def test_a_run_that_ended_well_is_healthy_whatever_its_title(engine: Engine) -> 
 
 
 @pytest.mark.parametrize("title", ["# Missing key in checkpoint state_dict", '[Bug] FSDP2 "got mixed torch.Tensor and DTensor"'])  # fmt: skip
-def test_a_heading_without_an_exception_names_what_a_traceback_was_cut_off_before(engine: Engine, title: str) -> None:
+def test_a_heading_names_the_cause_when_the_traceback_is_cut_off(engine: Engine, title: str) -> None:
     cut = traceback("", prefix="[rank3]: ")[:-1]
     root = triage(engine, title, "", steps(range(4)), cut).root_cause
     assert root is not None

@@ -53,14 +53,14 @@ def test_the_rank_that_horovods_coordinator_waits_for_is_the_suspect(engine: Eng
     assert place(engine, *(f"[1,0]<stderr>:{line}" for line in lines)) == ("collective.mismatch", 3)
 
 
-def test_a_run_that_stalls_is_still_until_a_step_follows(engine: Engine) -> None:
+def test_a_run_is_stalled_until_a_step_follows(engine: Engine) -> None:
     trained = [*steps(range(5)), STALLED]
     assert place(engine, *trained)[0] == "collective.mismatch"
     assert triage(engine, *trained, *steps(range(5, 9))).outcome == "healthy"
     assert triage(engine, *trained, "training finished").outcome == "healthy"
 
 
-def test_a_rank_that_lost_the_others_did_not_leave_first(engine: Engine) -> None:
+def test_a_rank_that_lost_its_peers_did_not_exit_first(engine: Engine) -> None:
     entry, rank = place(engine, f"[1,1]<stderr>:{SHUT_DOWN}", "-" * 74, *FIRST)
     assert (entry, rank) == ("mpi.error", 0)
 

@@ -28,7 +28,7 @@ GUESSED = (
 @pytest.mark.parametrize("lost", [REFUSED, PEER_CLOSED])
 @pytest.mark.parametrize("prefix", ["[rank{}]: ", "{}: ", "[default{}]:"])
 @pytest.mark.parametrize(("failed", "entry"), [(FULL, "storage.disk-full"), ("IndexError: pop from empty list", "usage.index-out-of-range")])  # fmt: skip
-def test_the_peer_that_writes_last_failed_first(
+def test_the_lost_peers_exception_is_the_cause_when_it_is_printed_last(
     engine: Engine,
     lost: str,
     prefix: str,
@@ -47,7 +47,7 @@ def test_the_peer_that_writes_last_failed_first(
     ("failed", "entry"),
     [("KeyError: 'labels'", "usage.python-error"), ("ShardError: shard 3 ends after 3005 records", None)],
 )
-def test_an_exception_above_those_of_its_peers_comes_first(
+def test_a_workers_exception_before_its_peers_lost_connections_is_the_cause(
     engine: Engine, failed: str, entry: str | None, decided: Callable[[], set[str]]
 ) -> None:
     left = [line for rank in (0, 1) for line in traceback(REFUSED, prefix=f"[rank{rank}]: ")]
@@ -58,7 +58,7 @@ def test_an_exception_above_those_of_its_peers_comes_first(
     assert {"worker-failed-before-peers"} <= decided()
 
 
-def test_a_signal_that_no_agent_sends_is_what_the_peers_lost(engine: Engine, decided: Callable[[], set[str]]) -> None:
+def test_peers_lost_the_rank_that_died_of_a_signal(engine: Engine, decided: Callable[[], set[str]]) -> None:
     left = [line for rank in (0, 1) for line in traceback(REFUSED, prefix=f"[rank{rank}]: ")]
     root = triage(engine, BANNER, steps(range(3)), left, agent(1, 0), report((0, 1), [(1, 1), (2, -9), (3, -15)])).root_cause  # fmt: skip
     assert root is not None
@@ -103,7 +103,7 @@ def test_an_agent_that_ends_its_workers_says_that_something_failed(engine: Engin
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_signal_ends_what_hung_already(engine: Engine, first: bool) -> None:
+def test_a_timeout_is_the_cause_when_the_signal_came_after_it(engine: Engine, first: bool) -> None:
     hung = [line for rank in (0, 1) for line in traceback(TIMED_OUT, prefix=f"[rank{rank}]: ")]
     ended = [
         "W0501 09:10:00.1 400 torch/distributed/elastic/agent/server/api.py:753] Received 15 death signal, shutting down workers",

@@ -115,7 +115,7 @@ def test_the_messages_are_made_once_and_a_damaged_cache_is_made_again(engine: En
         ("RuntimeError: CUDA error: device-side assert trigg", "cuda.device-side-assert"),
     ],
 )
-def test_a_message_that_is_cut_off_is_found(engine: Engine, text: str, entry: str) -> None:
+def test_a_message_is_found_when_its_end_is_cut_off(engine: Engine, text: str, entry: str) -> None:
     root = triage(engine, text).root_cause
     assert root is not None
     assert root.entry == entry

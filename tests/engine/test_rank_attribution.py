@@ -40,7 +40,7 @@ LAUNCHED = "subprocess.CalledProcessError: Command '['python', '-u', 'train.py',
         ([traceback(KEY), "ABORT!!! Out of all 8 trainers, the trainer process with rank=[6] was aborted."], 6),
     ],
 )
-def test_the_rank_is_reported_only_where_the_log_shows_it(
+def test_the_rank_is_named_only_when_the_log_shows_it(
     engine: Engine, parts: list[str | list[str]], rank: int | None
 ) -> None:
     root = engine.triage(from_bytes(text(*parts))).root_cause
@@ -67,7 +67,7 @@ OOM_STEP = (
 )
 
 
-def test_whom_the_scheduler_killed_for_its_memory_is_reported_by_the_report(engine: Engine) -> None:
+def test_the_rank_killed_for_its_memory_is_read_from_the_launchers_report(engine: Engine) -> None:
     padding = [f"reading shard {number}" for number in range(400)]  # no paste any more
     for others, place in (([(0, -15)], (2, 2, "gpu-7")), ([(0, -9)], (None, None, None))):
         root = engine.triage(from_bytes(text(padding, agent(-9, 2), report((2, -9), others), OOM_STEP))).root_cause
@@ -82,7 +82,7 @@ def test_the_report_shows_local_rank_and_host_of_a_rank_that_wrote_its_own_trace
     assert (root.rank, root.local_rank, root.host) == (3, 3, "gpu-7")
 
 
-def test_code_that_one_rank_runs_shows_the_rank(engine: Engine) -> None:
+def test_the_rank_is_read_from_code_that_only_one_rank_runs(engine: Engine) -> None:
     guarded = ("/job/train.py", 12, "save", "torch.save(model, path) if rank == 0 else None")
     either = ("/job/train.py", 12, "save", "save(model) if rank == 0 else wait()")
     for frame, rank in ((guarded, 0), (either, None)):
@@ -147,7 +147,7 @@ def test_a_rank_that_lost_its_peer_is_not_the_one_that_aborted(engine: Engine) -
     assert (root.entry, root.rank) == ("process.sigabrt", None)
 
 
-def test_the_rank_is_where_the_same_cause_is_reported_in_other_words(
+def test_the_rank_is_read_from_another_report_of_the_same_cause(
     engine: Engine, decided: Callable[[], set[str]]
 ) -> None:
     lines = [
@@ -182,7 +182,7 @@ def test_the_hosts_of_many_warnings_show_none(engine: Engine) -> None:
     assert root.host is None
 
 
-def test_the_rank_of_nccls_warning_is_reported_by_its_communicator(
+def test_the_rank_of_an_nccl_warning_is_read_from_its_communicator(
     engine: Engine, decided: Callable[[], set[str]]
 ) -> None:
     joined = [f"gpu-7:{810 + rank}:990 [{rank}] NCCL INFO comm 0x55d96 rank {rank} nranks 4 cudaDev {rank} - Init COMPLETE"
@@ -202,7 +202,7 @@ def test_the_rank_of_nccls_warning_is_reported_by_its_communicator(
         ("pyxis: couldn't start container", "gpu-3: tasks 0-7: Exited with exit code 1", (None, "gpu-3")),
     ],
 )
-def test_a_task_that_could_not_be_started_is_the_one_that_srun_says_left(
+def test_the_rank_is_the_task_that_srun_reports_when_it_could_not_start(
     engine: Engine,
     said: str,
     left: str,

@@ -111,7 +111,7 @@ def test_what_the_scheduler_said_is_next_to_a_weak_sign(engine: Engine) -> None:
     assert text in [line.text for line in root.evidence]
 
 
-def test_an_entry_that_only_a_title_shows_is_likely(engine: Engine) -> None:
+def test_an_entry_is_likely_when_only_the_title_shows_it(engine: Engine) -> None:
     root = triage(
         engine, "### RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB", "step 1 loss 0.5"
     ).root_cause

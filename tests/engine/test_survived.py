@@ -42,7 +42,7 @@ def entry(verdict: Verdict) -> str | None:
     ],
     ids=["buffered", "tracker", "preparing", "files"],
 )
-def test_an_uncaught_exception_of_the_script_is_its_end(
+def test_an_uncaught_exception_of_the_main_program_ends_the_run(
     engine: Engine, behind: list[str], decided: Callable[[], set[str]]
 ) -> None:
     assert entry(triage(engine, losses(0, 20), MISSING, behind)) == "usage.python-error"
@@ -54,7 +54,7 @@ def test_an_exit_status_after_the_late_output_does_not_hide_the_exception(engine
     assert entry(verdict) == "usage.python-error"
 
 
-def test_a_script_that_was_started_again_and_trained_on_has_not_failed(engine: Engine) -> None:
+def test_a_run_is_healthy_when_a_restarted_script_trains_on(engine: Engine) -> None:
     assert triage(engine, losses(0, 20), MISSING, losses(0, 600)).outcome == "healthy"
     assert triage(engine, losses(0, 20), MISSING, losses(0, 20), "Training finished").outcome == "healthy"
 
@@ -64,7 +64,7 @@ def test_a_logged_exception_is_survived_where_steps_follow(engine: Engine) -> No
     assert triage(engine, losses(0, 20), logged, losses(20, 160)).outcome == "healthy"
 
 
-def test_a_rank_that_falls_silent_while_others_print_has_not_survived(
+def test_a_rank_has_not_survived_when_it_falls_silent_while_others_print(
     engine: Engine, decided: Callable[[], set[str]]
 ) -> None:
     failed = traceback("KeyError: 'labels'", INNER, prefix="[rank3]: ")
@@ -101,7 +101,7 @@ def test_an_agent_that_gave_up_is_not_survival(engine: Engine) -> None:
     assert entry(triage(engine, *parts)) == "usage.python-error"
 
 
-def test_a_notice_that_ranks_are_awaited_is_not_a_failure_once_the_barrier_was_passed(
+def test_waiting_at_a_barrier_is_no_failure_when_the_barrier_was_passed(
     engine: Engine, decided: Callable[[], set[str]]
 ) -> None:
     waiting = (
@@ -126,7 +126,7 @@ NO_SUCH_MODULE = traceback("ModuleNotFoundError: No module named 'fancy_attn'",
         ("pod/train-1  ", "9m  Normal  Scheduled  pod/train-2  Successfully assigned ml/train-2 to gpu-7", "k8s.unschedulable"),
     ],
 )  # fmt: skip
-def test_a_pod_that_was_placed_at_last_is_not_a_failure(
+def test_a_pod_that_could_not_be_scheduled_is_no_failure_when_it_was_scheduled_later(
     engine: Engine, queued: str, placed: str, expected: str | None
 ) -> None:
     waits = f"  Warning  FailedScheduling  9m  {queued}default-scheduler  0/4 nodes are available: 4 Insufficient nvidia.com/gpu."
@@ -140,7 +140,7 @@ def test_a_gang_that_was_placed_at_last_is_not_a_failure(engine: Engine) -> None
     assert entry(triage(engine, "Events:", waits, placed)) is None
 
 
-def test_a_module_that_the_run_can_do_without_is_not_a_failure(engine: Engine) -> None:
+def test_a_missing_module_is_no_failure_when_the_run_trains_without_it(engine: Engine) -> None:
     assert triage(engine, NO_SUCH_MODULE, losses(0, 20)).outcome == "healthy"
     assert entry(triage(engine, NO_SUCH_MODULE, losses(0, 4), MISSING)) == "usage.python-error"
     assert entry(triage(engine, NO_SUCH_MODULE, "step 0 begins")) == "env.import-error"
@@ -148,7 +148,7 @@ def test_a_module_that_the_run_can_do_without_is_not_a_failure(engine: Engine) -
     assert triage(engine, line, losses(0, 3)).outcome == "healthy"
 
 
-def test_an_exception_that_code_of_the_run_caught_gives_way_to_the_one_that_no_one_did(
+def test_a_caught_exception_is_no_cause_when_steps_and_an_uncaught_one_follow(
     engine: Engine, decided: Callable[[], set[str]]
 ) -> None:
     caught = traceback("OSError: [Errno 5] Input/output error: '/data/shard-3'", INNER)
@@ -183,7 +183,7 @@ def test_a_logged_failure_stays_where_the_only_other_one_was_caught(engine: Engi
     assert entry(triage(engine, log)) == "usage.python-error"
 
 
-def test_a_warning_among_steps_is_not_a_cause_of_what_ended_the_run_later(
+def test_a_warning_among_steps_is_no_cause_when_another_failure_ended_the_run(
     engine: Engine, decided: Callable[[], set[str]]
 ) -> None:
     again = "WARNING: ran out of memory: CUDA out of memory. Tried to allocate 2.00 GiB; retrying the batch"
@@ -207,7 +207,7 @@ def test_a_line_that_says_that_the_program_continues_is_not_a_cause_next_to_anot
     assert entry(triage(engine, kept)) == "storage.disk-full"
 
 
-def test_a_warning_of_nccls_that_comes_again_between_steps_is_survived(engine: Engine) -> None:
+def test_an_nccl_warning_repeated_between_steps_is_survived(engine: Engine) -> None:
     warned = "n3:41:77 [2] transport/nvls.cc:600 NCCL WARN Cuda failure 1 'invalid argument'"
     between = [warned, *losses(0, 2), warned, *losses(2, 4)]
     assert triage(engine, between).outcome == "healthy"
@@ -245,7 +245,7 @@ IN_A_THREAD = [
 ]
 
 
-def test_a_trackers_summary_below_a_logged_exception_is_not_a_good_end(
+def test_a_trackers_summary_after_a_logged_exception_is_not_a_good_end(
     engine: Engine, decided: Callable[[], set[str]]
 ) -> None:
     verdict = triage(engine, losses(0, 20), LOGGED, SUMMARY)
@@ -255,19 +255,19 @@ def test_a_trackers_summary_below_a_logged_exception_is_not_a_good_end(
     assert {"logged-at-the-end"} <= decided()
 
 
-def test_a_trackers_summary_far_below_a_threads_exception_is_a_good_end(engine: Engine) -> None:
+def test_a_clean_shutdown_long_after_a_threads_exception_means_it_was_survived(engine: Engine) -> None:
     assert triage(engine, losses(0, 20), IN_A_THREAD, SUMMARY).outcome == "healthy"
     assert entry(triage(engine, losses(0, 20), IN_A_THREAD)) == "storage.io-error"
 
 
-def test_a_good_end_below_a_logged_exception_makes_the_run_healthy(
+def test_a_run_is_healthy_when_a_good_end_follows_a_logged_exception(
     engine: Engine, decided: Callable[[], set[str]]
 ) -> None:
     assert triage(engine, losses(0, 20), LOGGED, "Training finished").outcome == "healthy"
     assert {"run-ended-well"} <= decided()
 
 
-def test_what_failed_before_a_good_end_is_not_a_cause_of_what_failed_after_it(
+def test_a_failure_before_a_good_end_is_no_cause_of_a_later_one(
     engine: Engine, decided: Callable[[], set[str]]
 ) -> None:
     log = [*losses(0, 20), *IN_A_THREAD, "Training finished", "exporting the weights", *MISSING]
@@ -288,7 +288,7 @@ def test_how_slurm_says_that_a_task_ended_is_a_failure_of_a_run_that_trained(eng
     assert entry(triage(engine, losses(0, 20), MISSING, killed)) == "usage.python-error"
 
 
-def test_a_script_that_refused_its_arguments_and_was_started_again_failed_of_what_came_later(
+def test_refused_arguments_are_no_cause_when_the_script_was_started_again(
     engine: Engine, decided: Callable[[], set[str]]
 ) -> None:
     refused = ["usage: train.py [-h] [--size SIZE]", "train.py: error: unrecognized arguments: --sizes 7"]
@@ -329,7 +329,7 @@ PROLOG = [
 ]
 
 
-def test_of_jobs_that_append_to_one_file_the_last_one_counts(engine: Engine, decided: Callable[[], set[str]]) -> None:
+def test_the_last_job_counts_when_jobs_append_to_one_file(engine: Engine, decided: Callable[[], set[str]]) -> None:
     assert entry(triage(engine, PROLOG, OUT_OF_MEMORY, PROLOG, MISSING)) == "usage.python-error"
     assert entry(triage(engine, PROLOG, MISSING, PROLOG, OUT_OF_MEMORY)) == "cuda.oom"
     unloaded = traceback(
@@ -339,7 +339,7 @@ def test_of_jobs_that_append_to_one_file_the_last_one_counts(engine: Engine, dec
     assert {"restarted-and-failed"} <= decided()
 
 
-def test_a_distributed_job_that_could_not_load_its_modules_when_started_again_failed_of_that(
+def test_missing_modules_are_the_cause_when_a_restarted_job_cannot_load_them(
     engine: Engine, decided: Callable[[], set[str]]
 ) -> None:
     unloaded = traceback(
@@ -374,7 +374,7 @@ def answered(status: int) -> list[str]:
     ]
 
 
-def test_a_server_serves_on_after_a_request_that_was_wrong(engine: Engine, decided: Callable[[], set[str]]) -> None:
+def test_a_refused_request_is_no_failure_of_a_server(engine: Engine, decided: Callable[[], set[str]]) -> None:
     assert triage(engine, BANNER, answered(400)).outcome == "healthy"
     assert triage(engine, BANNER, answered(500)).outcome != "healthy"
     begun = [
@@ -384,7 +384,7 @@ def test_a_server_serves_on_after_a_request_that_was_wrong(engine: Engine, decid
     assert {"refused-one-request"} <= decided()
 
 
-def test_what_dynamo_left_uncompiled_is_not_a_failure_where_training_continues(
+def test_code_that_dynamo_cannot_compile_is_no_failure_when_training_continues(
     engine: Engine, decided: Callable[[], set[str]]
 ) -> None:
     raised = "torch._dynamo.exc.TorchRuntimeError: Failed running call_function <built-in method ones>(*(1,), **{}):"
@@ -429,7 +429,7 @@ def test_a_request_that_is_made_again_ends_nothing(engine: Engine, line: str) ->
         "slurmstepd: error: pyxis: failed to import docker image",
     ],
 )
-def test_what_could_not_be_started_is_not_a_failure_of_a_run_that_trains_on(
+def test_a_refused_start_is_no_failure_when_many_steps_follow(
     engine: Engine, refused: str, decided: Callable[[], set[str]]
 ) -> None:
     assert triage(engine, refused, steps(range(1), count=200)).outcome == "healthy"
@@ -460,7 +460,7 @@ def test_an_exception_that_is_met_by_a_retry_is_not_a_cause_of_what_failed_later
 
 
 @pytest.mark.parametrize("again", [BANNER, ["| distributed init (rank 0): env://"]], ids=["banner", "no banner"])
-def test_a_launch_below_a_finished_report_is_another_run(engine: Engine, again: list[str]) -> None:
+def test_a_launch_after_the_launchers_report_is_another_run(engine: Engine, again: list[str]) -> None:
     first = [*traceback("KeyError: 'labels'", FRAMES, "[rank0]: "), *agent(1, 0), *report((0, 1))]
     assert triage(engine, first, again, losses(0, 9), "Training finished").outcome == "healthy"
     assert triage(engine, first, "Training finished").outcome != "healthy"
@@ -473,9 +473,7 @@ def test_a_start_under_nohup_ends_the_run_whose_traceback_is_right_above(engine:
 
 
 @pytest.mark.parametrize("end", ["Training completed.", "{'train_runtime': 300.1, 'train_loss': 0.0, 'epoch': 3.0}"])
-def test_a_loss_that_is_nan_in_the_last_steps_is_a_failure_although_the_run_ended_well(
-    engine: Engine, end: str
-) -> None:
+def test_a_nan_loss_in_the_last_steps_is_a_failure_although_the_run_ended_well(engine: Engine, end: str) -> None:
     spoilt = [f"step {step} loss nan lr 1e-4" for step in range(20, 60)]
     verdict = triage(engine, losses(0, 20), spoilt, end)
     assert entry(verdict) == "numerics.nan-loss"

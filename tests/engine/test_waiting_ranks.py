@@ -72,7 +72,7 @@ OTHERS_WAITED = [TIMEOUT_RANK_RULES.format(rank) for rank in (0, 1, 3)]
         ("bash: ./launch.sh: Permission denied", "storage.permission"),
     ],
 )
-def test_what_the_one_awaited_rank_said_before_is_the_cause(engine: Engine, said: str, entry: str) -> None:
+def test_the_error_of_the_awaited_rank_is_the_cause(engine: Engine, said: str, entry: str) -> None:
     ended = "slurmstepd: error: *** STEP 71.0 ON gpu-1 CANCELLED AT 2026-05-01T09:10:00 ***"
     root = triage(engine, "world_size=4", HEALTHY, f"[rank2]: {said}", OTHERS_WAITED, ended).root_cause
     assert root is not None

@@ -142,7 +142,7 @@ def test_an_error_of_a_rank_and_a_status_of_its_own_are_reported(engine: Engine)
     assert (case_of(verdict), verdict.run.suspect_ranks) == ("ras-status", (3,))
 
 
-def test_a_report_in_which_all_is_well_is_not_a_healthy_run(engine: Engine) -> None:
+def test_a_report_without_a_fault_is_no_proof_of_a_healthy_run(engine: Engine) -> None:
     verdict = triage(engine, text(WARNINGS))
     assert verdict.outcome == "inconclusive"
     assert verdict.answer is not None

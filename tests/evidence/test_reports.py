@@ -95,7 +95,7 @@ def rules_of(verdict: Verdict) -> set[str]:
         (reports.EVENTS_YAML, "k8s.evicted", "node-short-of"),
     ],
 )  # fmt: skip
-def test_what_a_tool_reports_comes_before_what_peers_lost(
+def test_a_tools_report_is_the_cause_when_peers_only_lost_connections(
     engine: Engine, tmp_path: Path, text: str, entry: str, case: str
 ) -> None:
     verdict = triaged(engine, tmp_path, [*NCCL, *LOST], report=text)
@@ -175,7 +175,7 @@ def test_a_report_of_another_host_is_set_aside(engine: Engine, tmp_path: Path, h
     assert ("of-another-host" in rules_of(verdict)) == (host != "gpu-021")
 
 
-def test_an_xid_before_an_error_that_no_one_knows_is_its_cause(engine: Engine, tmp_path: Path) -> None:
+def test_an_xid_before_an_unknown_error_is_its_cause(engine: Engine, tmp_path: Path) -> None:
     error = traceback("acme.DeviceGone: handle 7 does not answer", prefix="[rank0]: 2026-05-01 09:05:03,000 ERROR ")
     verdict = triaged(engine, tmp_path, error, report=reports.DMESG.format(time=AT))
     assert (root_of(verdict).entry, "host-failed-first" in rules_of(verdict)) == ("xid.79", True)
@@ -243,7 +243,9 @@ def test_no_state_of_a_host_makes_a_good_run_a_failed_one(
     [("TIMEOUT", "slurm.time-limit"), ("OUT_OF_MEMORY", "slurm.oom"), ("NODE_FAIL", "slurm.node-fail"),
      ("PREEMPTED", "slurm.preempted"), ("BOOT_FAIL", "slurm.node-fail")],
 )  # fmt: skip
-def test_the_schedulers_record_says_why_a_log_stops(engine: Engine, tmp_path: Path, state: str, entry: str) -> None:
+def test_the_schedulers_record_is_the_cause_when_a_log_stops(
+    engine: Engine, tmp_path: Path, state: str, entry: str
+) -> None:
     record = reports.SACCT_P.format(state=state, end="2026-05-01T09:05:11")
     verdict = triaged(engine, tmp_path, [], report=record)
     assert (root_of(verdict).entry, "record-of-the-job" in rules_of(verdict)) == (entry, True)
@@ -261,7 +263,7 @@ def test_a_limit_that_came_long_after_the_ranks_had_timed_out_is_not_a_cause(eng
     assert (root.entry, "report_differs" in {reason.name for reason in root.because}) == ("nccl.timeout", True)
 
 
-def test_the_kernel_says_why_a_process_was_killed(engine: Engine, tmp_path: Path) -> None:
+def test_the_kernels_report_is_the_cause_when_a_process_was_killed(engine: Engine, tmp_path: Path) -> None:
     killed = "E0501 09:05:04.321000 16260 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: -9) local_rank: 2 (pid: 2211) of binary: /usr/bin/python"  # fmt: skip
     verdict = triaged(engine, tmp_path, [killed], report=reports.DMESG_OOM.format(time=AT))
     assert verdict.answer is not None
@@ -269,7 +271,7 @@ def test_the_kernel_says_why_a_process_was_killed(engine: Engine, tmp_path: Path
     assert "report-tells-more" in rules_of(verdict)
 
 
-def test_a_log_that_stops_where_the_kernel_reports_an_xid_failed_of_it(engine: Engine, tmp_path: Path) -> None:
+def test_an_xid_is_the_cause_when_the_log_stops_at_its_time(engine: Engine, tmp_path: Path) -> None:
     xid = reports.DMESG.format(time="Fri May  1 09:05:00 2026")
     verdict = triaged(engine, tmp_path, ["[rank0]: saving the che"], report=xid)
     assert (root_of(verdict).entry, "stopped-the-run" in rules_of(verdict)) == ("xid.79", True)
