@@ -93,14 +93,14 @@ def test_a_failure_is_shown_decided_and_tried_again(runner: Runner) -> None:
         "training finished {'CHECKPOINT': None, 'EXCLUDE_HOSTS': None}\n"
     )
     assert "RuntimeError: jammed" in errors
-    assert "torchtriage: Decision  Restart\n" in errors
+    assert "torchtriage: Decision       Restart\n" in errors
     assert errors.endswith("torchtriage: attempt 1 starts\n")
 
 
 def test_a_failure_that_a_restart_does_not_help_is_not_retried(runner: Runner) -> None:
     status, output, errors = runner.run("--", *PYTHON, ONCE.format(failures=9, error=OOM))
     assert (status, output.count("step 1 ")) == (1, 1)
-    assert "torchtriage: Decision  Stop\n" in errors
+    assert "torchtriage: Decision       Stop\n" in errors
     assert "attempt 1 starts" not in errors
 
 
@@ -140,7 +140,7 @@ def test_a_host_that_is_to_be_left_out_starts_nothing_again(runner: Runner) -> N
     )
     status, output, errors = runner.run("--", "sh", "-c", f"echo '{xid}'; exit 1")
     assert (status, output.count("Xid")) == (1, 1)
-    assert f"Decision  Restart without {here}" in errors
+    assert f"Decision       Restart without {here}" in errors
     assert "this host must be excluded" in errors
 
 
