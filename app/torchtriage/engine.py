@@ -1,4 +1,4 @@
-"""The whole path of a log on one screen: from a run and a knowledge base to a verdict."""
+"""The whole path of a log, read from top to bottom: from a run and a knowledge base to a verdict."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING
 from torchtriage.answer import inconclusive_answer
 from torchtriage.answer.action import advise, after_earlier_runs, explained, healthy_action, inconclusive_action
 from torchtriage.answer.answer_text import facts_used, write_answer
-from torchtriage.answer.case_selection import explains_message, explains_place, is_general, select_case, select_form
 from torchtriage.answer.failure_facts.failure import Failure
-from torchtriage.answer.failure_facts.library_message import Printed, library_message, printed_by
-from torchtriage.answer.failure_facts.lookup_tables import FOR_STEPS
-from torchtriage.answer.failure_facts.registry import failure_facts
+from torchtriage.answer.failure_facts.library_message import Printed
 from torchtriage.answer.rank_timeline import timeline
 from torchtriage.answer.reasons import because_of, tell
 from torchtriage.answer.run_events import host_ranks, last_progress, run_events
-from torchtriage.answer.verdict import attempts, candidates, cascades, root_cause, with_first_evidence
+from torchtriage.answer.select_answer import select_answer
+from torchtriage.answer.verdict import attempts, candidates, cascades, root_cause
 from torchtriage.answer.verdict_run import run_facts, suspect_ranks
 from torchtriage.answer.windows_commands import for_operating_system
 from torchtriage.causality.ending import JOB_STATE, JOB_STATUS, Ending, ending
@@ -157,7 +155,8 @@ class Engine:
             root = replace(root, because=because_of(choice, reading, root, rank_rule))
             run_info = replace(run_info, suspect_ranks=suspect_ranks(choice, reading, root))
             failure = Failure(choice.root, root, choice, reading, run_info, marks, shown)
-            root, facts, answer, printed = self._answer(failure)
+            selected = select_answer(failure, self.knowledge, self._inventory)
+            root, facts, answer, printed = selected.root, selected.facts, selected.answer, selected.library_message
         masked = printed.known.masked if printed else str
         followed = cascades(choice, shown)
         ended = ending(reading, known, choice.survived) if root is None else None
@@ -185,37 +184,6 @@ class Engine:
             answer=answer,
             provisional=PROVISIONAL in known,
         )
-
-    def _answer(self, failure: Failure) -> tuple[RootCause, tuple[Fact, ...], Answer, Printed | None]:
-        """Returns the root cause, with the line first that shows the case; the facts that the log gives; the answer
-        with its case, but not yet its text; and the library's message, if no case knows the message."""
-        facts = failure_facts(failure)
-        speaking = select_case(failure, facts)
-        general = speaking is None or is_general(speaking.case)
-        printed = printed_by(failure, self._inventory) if general else None
-        at = speaking.failure if speaking else failure
-        facts = failure_facts(at) if at is not failure else facts
-        answered = speaking is not None and (explains_message(speaking.case) or explains_place(speaking.case))
-        form = None if answered else select_form(self.knowledge.all_forms(), at, facts)
-        facts = (*facts, *library_message(failure, printed)) if printed else facts
-        taken_by = (speaking, form)  # if both use a name, the form's value counts
-        own = tuple({fact.name: fact for one in taken_by if one for fact in one.facts}.values())
-        names = {fact.name for fact in own}
-        facts = (*own, *(fact for fact in facts if fact.name not in names))
-        known, taken = ({fact.name: fact.text for fact in some} for some in (facts, own))
-        values = known | failure.root.captured | taken  # a value that is closer to the failure takes precedence
-        values |= dict.fromkeys(speaking.of_log if speaking else (), "")
-        root = (
-            with_first_evidence(failure.root, speaking.line, failure.shown)
-            if speaking and speaking.line
-            else failure.root
-        )
-        for_steps = {name for table in FOR_STEPS for name, _ in self.knowledge.vocabulary.lists[table].facts}
-        facts = tuple(fact for fact in facts if fact.name not in for_steps)
-        case = speaking.case.id if speaking else None
-        pack = (speaking.case.pack or None) if speaking and not form else None
-        answer = Answer(case, "", values=values, form=form.case.id if form else None, pack=pack)
-        return root, facts, answer, printed
 
     def _explained(self, verdict: Verdict, lang: Language) -> Verdict:
         """Returns the verdict with the knowledge base's text about its root cause."""
