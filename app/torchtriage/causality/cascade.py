@@ -16,9 +16,9 @@ from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.line import Position
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.parsing.tracebacks.grammar import SPAWNED
 from torchtriage.reading.prefixes.times import moment, seconds_between
 
-_SPAWNED = lazy_regex(r"-- Process \d{1,6} terminated with the following error")
 _STOPPED = frozenset({-15, 143})  # SIGTERM: the agent stops the others after the first failure
 _KILLED = -9  # SIGKILL: the agent ends with it the processes that SIGTERM did not end
 _REPORTED = frozenset({EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE})
@@ -207,7 +207,7 @@ def _raised_during_teardown(finding: Finding, ends: Ends) -> bool:
 def _announces_traceback(finding: Finding, ends: Ends) -> bool:
     """Returns whether this is the line that spawn prints above the traceback of a process; the traceback names the
     error."""
-    if finding.event.source is not EventSource.MATCHED_LINE or not _SPAWNED.match(finding.event.text):
+    if finding.event.source is not EventSource.MATCHED_LINE or not SPAWNED.match(finding.event.text):
         return False
     return any(0 < place.lines_below(finding.position) < BELOW_SPAWN_NOTICE for place in ends.tracebacks)
 
