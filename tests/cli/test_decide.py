@@ -47,7 +47,7 @@ def test_people_read_what_to_do_why_and_what_is_left(logs: dict[str, str], capsy
     ]
     assert main(["decide", "--lang", "zh", logs["oom"]]) == 0
     assert capsys.readouterr().out.startswith(
-        "决策           停止\n理由           原因确定为 cuda.oom，修复之前重启仍会失败。\n"
+        "决策      停止\n理由      原因确定为 cuda.oom，修复之前重启仍会失败。\n"
     )
 
 

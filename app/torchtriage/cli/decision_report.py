@@ -25,7 +25,7 @@ _LEFT = (
     "{job} for the job, {progress} without progress, {cause} for this cause",
     "任务 {job} 次，无进展时 {progress} 次，此原因 {cause} 次",
 )
-_COLUMNS = 15
+_COLUMNS = (15, 10)  # of the labels, in English and in Chinese
 
 
 def decision_lines(decision: Decision, lang: Language) -> list[str]:
@@ -74,4 +74,4 @@ def history_in(path: str | None, missing: bool = False) -> tuple[AttemptRecord, 
 
 
 def _padded(label: str, chinese: bool) -> str:
-    return label + " " * (_COLUMNS - len(label) * (2 if chinese else 1))
+    return label + " " * (_COLUMNS[chinese] - len(label) * (2 if chinese else 1))
