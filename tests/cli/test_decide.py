@@ -46,9 +46,7 @@ def test_people_read_what_to_do_why_and_what_is_left(logs: dict[str, str], capsy
         "Restarts left  100 for the job, 8 without progress, 1 for this cause",
     ]
     assert main(["decide", "--lang", "zh", logs["oom"]]) == 0
-    assert capsys.readouterr().out.startswith(
-        "决策      停止\n理由      原因确定为 cuda.oom，修复之前重启仍会失败。\n"
-    )
+    assert capsys.readouterr().out.startswith("决策      停止\n理由      原因确定为 cuda.oom，修复之前重启仍会失败。\n")
 
 
 def test_several_logs_are_attempts_of_one_job(logs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
