@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 
+from torchtriage.answer.templates import SLOT
 from torchtriage.domain.host import host_name
 from torchtriage.lazy_regex import lazy_regex
 
@@ -35,7 +36,6 @@ _HOST_LIST = lazy_regex(r"[A-Za-z0-9][A-Za-z0-9_.,\[\]-]{0,1000}")
 _HOST_LISTS = frozenset({"nodes"})
 _EXPRESSION = lazy_regex(r"\w[\w.]{0,80}(?:\[[\w. +*-]{1,40}\])?(?: ?[-+*,] ?\w[\w.]{0,80}){0,4}", re.ASCII)
 _MAX_PATH_LENGTH = 1024  # characters
-_PLACE = lazy_regex(r"\{([a-z_]+)\}")
 _OPEN_PLACE = lazy_regex(r"\{([a-z_]+)\}|<[a-z][\w .-]*>")  # also the placeholders that the entry leaves for the reader
 # A quoted word would end these quotes. Text in a comment is no word of the command.
 _QUOTED = lazy_regex(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?<!\S)#[^\n]*")
@@ -54,7 +54,7 @@ def commands(templates: Iterable[str], values: Mapping[str, str]) -> tuple[str, 
 
 def run_line(template: str, values: Mapping[str, str]) -> str | None:
     """Returns the command of a step, or None if a slot has no value or its value is not safe."""
-    if not all(name in values for name in _PLACE.findall(template)):
+    if not all(name in values for name in SLOT.findall(template)):
         return None
     if template in WHOLE:
         return values[template.strip("{}")]
@@ -71,7 +71,7 @@ def on_hosts(command: str, start: str | None, values: Mapping[str, str]) -> str:
 def filled(text: str, values: Mapping[str, str]) -> str:
     """Returns a sentence with its placeholders filled. A placeholder without a value, or whose value is unsafe in a
     command, becomes a word such as `HOST`."""
-    return _PLACE.sub(lambda found: _word(found[1], values) or _PLACEHOLDER_NAMES.get(found[1], found[0]), text)
+    return SLOT.sub(lambda found: _word(found[1], values) or _PLACEHOLDER_NAMES.get(found[1], found[0]), text)
 
 
 def general(text: str, captured: Iterable[str] = ()) -> str:
@@ -102,7 +102,7 @@ def _command(template: str, values: Mapping[str, str]) -> str | None:
     shows = template.startswith("print(")
     read_twice = _READ_TWICE.search(template) is not None
     parts, done = [], 0
-    for place in _PLACE.finditer(template):
+    for place in SLOT.finditer(template):
         name = place[1]
         if name in values:
             bare = not read_twice and not any(start < place.start() < end for start, end in quoted)

@@ -12,12 +12,11 @@ from collections.abc import Iterator, Mapping
 
 import re2
 
-from torchtriage.answer.templates import slots
+from torchtriage.answer.templates import SLOT, slots
 from torchtriage.domain.entry import Rewrite
 from torchtriage.lazy_regex import lazy_regex
 
 _MAX_LENGTH = 200  # characters of a line
-_SLOT = lazy_regex(r"\{([a-z_]+)\}")
 _EXPANDED = lazy_regex(r"[$`;&|<>#\\]")  # characters that a shell expands, or behind which it runs another command
 _CALL = lazy_regex(r"^(?:\w+ = )?[A-Za-z_][\w.]*\(")  # a command that can be an example of a call
 _LIBRARY = "torch"  # its names (`torch.bfloat16`) mean the same in every script
@@ -28,8 +27,8 @@ def rewritten(code: str, rewrite: Rewrite, values: Mapping[str, str]) -> str | N
     a whole statement of Python."""
     if not slots(f"{rewrite.find} {rewrite.replace}") <= values.keys():
         return None
-    find = _SLOT.sub(lambda slot: re.escape(values[slot[1]]), rewrite.find)
-    replace = _SLOT.sub(lambda slot: values[slot[1]].replace("\\", ""), rewrite.replace)
+    find = SLOT.sub(lambda slot: re.escape(values[slot[1]]), rewrite.find)
+    replace = SLOT.sub(lambda slot: values[slot[1]].replace("\\", ""), rewrite.replace)
     return _shown(re2.sub(find, replace, code, 1), code)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from torchtriage.lazy_regex import lazy_regex
 
-_SLOT = lazy_regex(r"\{([a-z_]+)\}")
+SLOT = lazy_regex(r"\{([a-z_]+)\}")
 _OPTIONAL = lazy_regex(r"\[\[(.*?)\]\]", re.S)
 _OPEN = lazy_regex(
     r"<[a-z][\w .-]*>|\b[A-Z]{2,}[_/][A-Z_]+\b(?!=)|\b(?:HOST|PORT|REPO|NODE|JOBID|RANK|PID|JOB)\b|/path/to|…"
@@ -29,7 +29,7 @@ _ENOUGH = 60  # characters: if the first sentences have this length, the rest is
 
 def slots(template: str) -> frozenset[str]:
     """Returns the names of all slots in a template."""
-    return frozenset(_SLOT.findall(template))
+    return frozenset(SLOT.findall(template))
 
 
 def without_optional_parts(template: str) -> str:
@@ -42,7 +42,7 @@ def with_open_slots(template: str) -> str:
     becomes an ellipsis."""
     short_form = without_optional_parts(template)
     shown = short_form if slots(short_form) else _OPTIONAL.sub(r"\1", template)
-    return re.sub(r" +(?=[ .,;:)])", "", _SLOT.sub("…", shown)).strip()
+    return re.sub(r" +(?=[ .,;:)])", "", SLOT.sub("…", shown)).strip()
 
 
 def filled(template: str, values: Mapping[str, str]) -> str | None:
@@ -50,7 +50,7 @@ def filled(template: str, values: Mapping[str, str]) -> str | None:
     template = _OPTIONAL.sub(lambda part: part[1] if slots(part[1]) <= values.keys() else _space_at(part), template)
     if not slots(template) <= values.keys():
         return None
-    text = _SLOT.sub(lambda slot: short(values[slot[1]]), template)
+    text = SLOT.sub(lambda slot: short(values[slot[1]]), template)
     text = _TWO_STOPS.sub(r"\1", text)  # one from the value, one from the sentence
     return re.sub(r" +(?=[ ,;:]|\.(?!\S))", "", text).strip()
 
