@@ -15,6 +15,7 @@ from torchtriage.services import drafts
 from torchtriage.services.incidents import forget_incident
 from torchtriage.services.service import Service
 from torchtriage.services.tokens import changes
+from torchtriage.storage.audit_log import ChangeFilter
 from torchtriage.storage.drafts import EditedMeanwhile, EntryTaken
 
 BARE = Draft("ourdata.begun", title_en="Only a title")
@@ -95,7 +96,7 @@ def test_every_change_is_in_the_audit_log_with_the_old_value(service: Service) -
     stored, _ = drafts.create_draft(service, BARE, None, "ann")
     drafts.change_draft(service, stored.id, 1, SOUND, "bob")
     drafts.remove_draft(service, stored.id, 2, "cy")
-    told = changes(service.database, f"draft {stored.id}", 10).items
+    told = changes(service.database, ChangeFilter(subject=f"draft {stored.id}"), 10).items
     assert [(change.by, change.action) for change in told] == [("cy", "remove"), ("bob", "change"), ("ann", "create")]
     assert told[0].detail["before"]["title_en"] == SOUND.title_en
     assert told[1].detail["before"]["title_en"] == BARE.title_en
