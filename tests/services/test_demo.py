@@ -45,7 +45,9 @@ def test_every_incident_is_triaged_and_of_the_last_month(tmp_path: Path) -> None
     assert any(incident.feedback for incident in incidents)
     service = open_service(Settings(data_dir=tmp_path, workers=0), triage_incident, working=False)
     try:
-        said = [change.at for change in changes(service.database, ChangeFilter(), 100).items if change.action == "feedback"]
+        said = [
+            change.at for change in changes(service.database, ChangeFilter(), 100).items if change.action == "feedback"
+        ]
     finally:
         close_service(service)
     assert said == sorted(said, reverse=True)
