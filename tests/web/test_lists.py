@@ -568,6 +568,11 @@ def test_a_token_is_shown_once_and_revoked(client: TestClient, service: Service)
     assert tokens.caller_of(service.database, secret[0]) is None
     for wrong in ({"name": "", "scope": "read"}, {"name": "x"}, {"name": "x", "scope": "everything"}):
         assert client.post("/settings/tokens", data=wrong).status_code == 400
+    refused = client.post("/settings/tokens", data={"name": "nightly", "days": "30"}).text
+    assert 'id="w-scope" role="alert">Choose at least one scope.' in refused
+    assert 'value="nightly"' in refused
+    assert '<option value="30" selected>' in refused
+    assert 'value="write" checked' in client.post("/settings/tokens", data={"name": " ", "scope": "write"}).text
 
 
 def test_the_settings_tell_no_secret(tmp_path: Path) -> None:

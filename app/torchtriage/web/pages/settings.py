@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from http import HTTPStatus
@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse
 
 from torchtriage.chat.delivery_errors import Undelivered
 from torchtriage.domain.access import Scope, Token
-from torchtriage.errors import BadInput, NotFound
+from torchtriage.errors import NotFound
 from torchtriage.services import tokens as access
 from torchtriage.services.knowledge_reload import FolderState
 from torchtriage.services.outbox import count_outbox, send_test
@@ -47,6 +47,17 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
+class TypedToken:
+    """What was typed into the form of a new token. `wrong` has the fields that cannot be used, each with the name of
+    the sentence that says why."""
+
+    name: str = ""
+    scopes: frozenset[str] = frozenset()
+    days: int = 90
+    wrong: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ChannelLine:
     """A channel for alerts, and the number of its messages in the outbox by state."""
 
@@ -75,6 +86,7 @@ class SettingsPage:
     stage: str
     older: int
     sentences: dict[str, str]
+    typed: TypedToken
     made: Made | None = None
     tested: str = ""
     problem: str = ""
@@ -101,8 +113,12 @@ def make_token(
     """Creates a token and shows its secret once. With 0 days, it does not expire."""
     name = " ".join(name.split())
     scopes = [Scope(given) for given in scope or [] if given in SCOPES]
-    if not name or len(name) > _MAX_NAME_LENGTH or not scopes:
-        raise BadInput("a token needs a name and at least one scope")
+    wrong = {"name": "token_needs_name"} if not name or len(name) > _MAX_NAME_LENGTH else {}
+    wrong |= {} if scopes else {"scope": "token_needs_scope"}
+    if wrong:
+        typed = TypedToken(name, frozenset(scopes), days, wrong)
+        page = _page(request, service, retriage_jobs, typed=typed)
+        return render(request, "settings.html", page, HTTPStatus.BAD_REQUEST)
     lifetime = timedelta(days=days) if days else None
     secret, token = access.create(service.database, name, scopes, lifetime, caller.name)
     answer = render(request, "settings.html", _page(request, service, retriage_jobs, made=Made(token, secret)))
@@ -139,6 +155,7 @@ def _page(
     service: Service,
     retriage_jobs: RetriageJobs,
     made: Made | None = None,
+    typed: TypedToken | None = None,
     tested: str = "",
     problem: str = "",
     folders: FolderState | None = None,
@@ -163,6 +180,7 @@ def _page(
         stage=retriage_jobs.progress.stage.value,
         older=retriage_jobs.older,
         sentences=option_sentences() if language(request) == "zh" else {},
+        typed=typed or TypedToken(),
         made=made,
         tested=tested if tested in names else "",
         problem=problem,
