@@ -15,7 +15,7 @@ from torchtriage.answer.answer_text import facts_used, write_answer
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.library_message import Printed
 from torchtriage.answer.rank_timeline import timeline
-from torchtriage.answer.reasons import because_of, tell
+from torchtriage.answer.reasons import because_of, reason_sentences
 from torchtriage.answer.run_events import host_ranks, last_progress, run_events
 from torchtriage.answer.select_answer import select_answer
 from torchtriage.answer.verdict import attempts, candidates, cascades, root_cause
@@ -191,7 +191,7 @@ class Engine:
         if root is None:
             translated = verdict.answer and inconclusive_answer.in_language(verdict.answer, lang)
             return replace(verdict, answer=translated)
-        root = replace(root, reasons=tell(root.because, lang))
+        root = replace(root, reasons=reason_sentences(root.because, lang))
         entry = self.knowledge.entries[root.entry] if root.entry else None
         if entry is not None:
             root = explained(root, entry, verdict.run.versions_inferred | verdict.run.versions, lang)

@@ -10,7 +10,7 @@ import pytest
 from tests.evidence.reports import DMESG
 from tests.logs import agent, report, text, traceback
 from torchtriage.answer.brief.brief import brief, lines_needed
-from torchtriage.answer.reasons import tell
+from torchtriage.answer.reasons import reason_sentences
 from torchtriage.domain.verdict import ClockOffset, Verdict
 from torchtriage.engine import Engine
 from torchtriage.reading.reread_lines import reread
@@ -79,7 +79,7 @@ def test_the_first_failure_is_chosen_by_corrected_times(
     ahead, behind = ("gpu-3", "gpu-7") if skew < 0 else ("gpu-7", "gpu-3")
     assert offsets(verdict) == {ahead: (41, behind, STEPS)}
     assert any((said or "gpu-7 is 41 s ahead of that of gpu-3") in reason for reason in root.reasons)
-    assert any(f"{ahead} 的时钟比 {behind} 快 41 秒" in reason for reason in tell(root.because, "zh"))
+    assert any(f"{ahead} 的时钟比 {behind} 快 41 秒" in reason for reason in reason_sentences(root.because, "zh"))
 
 
 @pytest.mark.parametrize("skew", [-75.0, 75.0])

@@ -11,7 +11,7 @@ from torchtriage.answer.failure_facts.computed_values import computed_values
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.registry import failure_facts
 from torchtriage.answer.templates import filled, slots, without_optional_parts
-from torchtriage.answer.verdict import alike, first_occurrence, line_of
+from torchtriage.answer.verdict import first_occurrence, line_of, same_entry_findings
 from torchtriage.causality.findings import Finding
 from torchtriage.domain.entry import Case, Condition, Sign
 from torchtriage.domain.event import Raised, Where
@@ -130,7 +130,7 @@ def _try_all(failure: Failure, facts: Iterable[Fact]) -> Iterator[SelectedCase |
     if match is None or not match.entry.cases:
         return
     cases = match.entry.cases
-    same = alike(failure.finding, failure.choice)
+    same = same_entry_findings(failure.finding, failure.choice)
     own_rank = (same[0].event.rank, None)  # the output of a rank's compiler or loader has no rank
     own, others = _hits([one for one in same if one.event.rank in own_rank], failure), _hits(same, failure)
     values = Values(failure, failure.root.captured | {fact.name: fact.text for fact in facts})
@@ -221,7 +221,11 @@ def _line_to_show(case: Case, failure: Failure) -> Line | None:
     asked = [case.telling] if case.telling else []
     if not asked and not case.signs and failure.finding.event.where is not Where.EXIT:
         asked = [condition.regex for condition in case.when if condition.fact in _MESSAGES and condition.regex]
-    findings = (*alike(failure.finding, failure.choice), *failure.choice.live)[:_MAX_SEARCHED_FINDINGS] if asked else ()
+    findings = (
+        (*same_entry_findings(failure.finding, failure.choice), *failure.choice.live)[:_MAX_SEARCHED_FINDINGS]
+        if asked
+        else ()
+    )
     lines = [line for finding in findings for line in _lines(finding)]
     shown = (line for pattern in asked for line in lines if linear_regex(pattern).search(line.text))
     return next(shown, None)

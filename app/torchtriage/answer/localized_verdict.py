@@ -12,7 +12,7 @@ from torchtriage.answer import inconclusive_answer
 from torchtriage.answer.action import advise, after_earlier_runs, explained, healthy_action, inconclusive_action
 from torchtriage.answer.answer_text import MAX_STEPS, write_answer
 from torchtriage.answer.failure_facts.frames import short_path
-from torchtriage.answer.reasons import tell
+from torchtriage.answer.reasons import reason_sentences
 from torchtriage.answer.windows_commands import for_operating_system
 from torchtriage.domain.entry import Entry, KnowledgeBase, Language
 from torchtriage.domain.verdict import Action, Answer, AnswerStep, Candidate, RootCause, Verdict
@@ -23,7 +23,7 @@ def localized(verdict: Verdict, knowledge: KnowledgeBase, lang: Language) -> Ver
     root = verdict.root_cause
     entry = knowledge.entries.get(root.entry) if root and root.entry else None
     if root and root.because:
-        root = replace(root, reasons=tell(root.because, lang))
+        root = replace(root, reasons=reason_sentences(root.because, lang))
     versions = verdict.run.versions_inferred | verdict.run.versions
     if root and entry:
         root = explained(root, entry, versions, lang)

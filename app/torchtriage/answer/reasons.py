@@ -121,7 +121,7 @@ _IMPLIED_RULES = frozenset(rule.name for rule in FAILED)  # A verdict with a roo
 _REASON_OF_SUSPECTS = {"named": "missing", "absent": "missing", "torn": "few", "behind": "behind"}
 
 
-def tell(because: Iterable[Reason], lang: Language) -> tuple[str, ...]:
+def reason_sentences(because: Iterable[Reason], lang: Language) -> tuple[str, ...]:
     """Returns the sentences of the reasons from `because_of`. Reasons with names that this version does not know are
     left out."""
     return tuple(sentence for reason in because if (sentence := _sentence(reason, lang)) is not None)

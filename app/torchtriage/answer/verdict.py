@@ -36,7 +36,7 @@ _BARE_TYPE = lazy_regex(r"(?:\[?rank ?\d+\]?:? *)?(?:[\w.]+: ?)+")
 _MAX_CASCADE_LENGTH = 300  # characters of a cascade's line
 
 
-def alike(finding: Finding, choice: Choice) -> list[Finding]:
+def same_entry_findings(finding: Finding, choice: Choice) -> list[Finding]:
     """Returns the finding, then the other findings of its attempt with the same entry, in the order of the log."""
     if finding.entry is None:
         return [finding]
@@ -54,7 +54,7 @@ def evidence(
     """
     lines: list[Line] = []
     exit_of_one = finding.event.where is Where.EXIT and rank is not None
-    for one in alike(finding, choice):
+    for one in same_entry_findings(finding, choice):
         if exit_of_one and one is not finding and one.event.rank not in (rank, None):
             continue
         raised = one.match.raised if one.match is not None else None
@@ -142,7 +142,7 @@ def root_cause(
     match = finding.match
     entry = match.entry if match else None
     points = confidence.score(finding, choice.live, reading)
-    captured = _captured(entry, alike(finding, choice))
+    captured = _captured(entry, same_entry_findings(finding, choice))
     (rank, local_rank, host), rule = place_of(finding, choice, reading, captured.get("rank"))
     host = host_name(host) or host_name(captured.get("host"))
     origin = {name: str(value) for name, value in (("rank", rank), ("host", host)) if value is not None}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.scan import Scanner
-from torchtriage.reading.skipped_lines import Who, most_of
+from torchtriage.reading.skipped_lines import Who, kept_count
 from torchtriage.reading.traceback_dedup import KnownTracebacks
 
 MAX_HITS = 3000  # hits of one pattern in one file, in lines that are not similar
@@ -196,7 +196,7 @@ def _newest(block: bytes, found: list[tuple[int, int]]) -> list[Newest]:
         start, end = block.rfind(b"\n", 0, place - 1) + 1, len(block) if end < 0 else end
         who = rank_spelled(block[start : min(end, start + _COMPARED)]), index
         spread = (place // PART, index) not in parts
-        if spread or often[who] < most_of(who, len(often)):
+        if spread or often[who] < kept_count(who, len(often)):
             newest.append(Newest(start, end, who, spread))
         often[who] += 1
         parts.add((place // PART, index))

@@ -20,7 +20,7 @@ Piece = tuple[int, bytes]  # number of the first line, and whole lines as bytes;
 Who = tuple[bytes | None, int]  # the rank as printed in the line, and the pattern that matches the line
 
 
-def most_of(who: Who, known: int) -> int:
+def kept_count(who: Who, known: int) -> int:
     """Returns how many lines are kept of one rank and pattern if so many others are `known`."""
     return OF_NO_RANK if who[0] is None else OF_FIRST_RANKS if known < FIRST_RANKS else 1
 
@@ -41,7 +41,7 @@ class NewestLines:
             self._spread.append(numbered)
         known = self._of_ranks.get(who)
         if known is None and len(self._of_ranks) < MAX_RANKS:
-            known = self._of_ranks[who] = deque(maxlen=most_of(who, len(self._of_ranks)))
+            known = self._of_ranks[who] = deque(maxlen=kept_count(who, len(self._of_ranks)))
         if known is not None:
             known.append(numbered)
 
