@@ -11,7 +11,8 @@ MISFIT = "RuntimeError: The size of tensor a ({}) must match the size of tensor 
 
 def facts_of(engine: Engine, message: str) -> dict[str, object]:
     found = {fact.name: fact.value for fact in engine.triage(from_bytes(f"{RAISED}{message}\n".encode())).facts}
-    return {name: found[name] for name in ("relation", "turned_operand", "packed_outputs", "division") if name in found}
+    names = ("relation", "turned_operand", "packed_outputs", "side_ratio", "division")
+    return {name: found[name] for name in names if name in found}
 
 
 @pytest.mark.parametrize(
@@ -81,3 +82,12 @@ def test_the_first_size_that_would_fit(
     found = {fact.name: str(fact.value) for fact in engine.triage(from_bytes(log.encode())).facts}
     assert (fitting is None) == ("fitting_size" not in found)
     assert fitting in (None, (found.get("first_size"), found.get("fitting_size")))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "ratio"),
+    [(131072, 25088, "16/7"), (9216, 2304, "2"), (25088, 25088, None), (3000, 512, None)],
+)
+def test_how_much_larger_the_images_are(engine: Engine, given: int, expected: int, ratio: str | None) -> None:
+    message = f"RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x{given} and {expected}x10)"
+    assert facts_of(engine, message).get("side_ratio") == ratio

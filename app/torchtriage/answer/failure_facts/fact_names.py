@@ -73,6 +73,7 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "fitting_size": Meaning("first size that would match if the other sizes are correct", None, "6"),
     "turned_operand": Meaning("matrix that would fit the product if it were transposed", None, "10x512"),
     "packed_outputs": Meaning("number of outputs of a layer whose 4-bit weight is packed into one row", None, "4096"),
+    "side_ratio": Meaning("ratio of image sides that explains the two sizes of a flattened feature map", None, "16/7"),
     "division": Meaning(
         "the only two numbers in the message, the larger divided by the smaller", None, "46 = 11 × 4 + 2"
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isqrt, prod
+from math import gcd, isqrt, prod
 
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.domain.fact import Fact
@@ -20,6 +20,7 @@ _MIN_SIZE = 8  # smaller sizes are often multiples of each other by chance
 _MIN_SIDE = 7  # patches along an image
 _MAX_TIMES, _MAX_APART = 64, 4
 _MAX_DIVISOR = 4096
+_MIN_FLATTENED, _MAX_SIDE = 256, 64
 
 
 def size_arithmetic(failure: Failure) -> Iterator[Fact]:
@@ -27,7 +28,8 @@ def size_arithmetic(failure: Failure) -> Iterator[Fact]:
 
     `relation`: how two sizes that do not fit are related (`4608 = 3 × 1536`, `577 = 24² + 1, 257 = 16² + 1`).
     `turned_operand`: the matrix of a product that would fit after a transpose. `packed_outputs`: the number of outputs
-    of a layer whose weight is one row of packed 4-bit values. `division`: the larger of the only two numbers in a
+    of a layer whose weight is one row of packed 4-bit values. `side_ratio`: how many times as long the sides of a
+    flattened feature map are as the layer expects (`16/7`). `division`: the larger of the only two numbers in a
     message, divided by the smaller (`46 = 11 × 4 + 2`). `fitting_size`: the first size of a shape that would be correct
     if the other sizes are, and `first_size`, its current value.
     """
@@ -41,6 +43,8 @@ def size_arithmetic(failure: Failure) -> Iterator[Fact]:
             yield failure.fact("turned_operand", product[0].split(" and ")[0 if rows == other else 1])
         if other == 1 and columns * 2 % inner == 0:
             yield failure.fact("packed_outputs", columns * 2 // inner)
+        if sides := _side_ratio(inner, other):
+            yield failure.fact("side_ratio", sides)
     if related := _relation(message):
         yield failure.fact("relation", related)
     if fitting := _fitting(message):
@@ -48,6 +52,18 @@ def size_arithmetic(failure: Failure) -> Iterator[Fact]:
         yield failure.fact("fitting_size", fitting[1])
     if divided := _division(message):
         yield failure.fact("division", divided)
+
+
+def _side_ratio(given: int, expected: int) -> str | None:
+    """Returns how many times as long the sides of a square feature map are, if two flattened sizes differ by the square
+    of a simple ratio."""
+    common = gcd(given, expected)
+    if min(given, expected) < _MIN_FLATTENED or common == 0:
+        return None
+    over, under = isqrt(given // common), isqrt(expected // common)
+    if given == expected or over**2 * common != given or under**2 * common != expected or max(over, under) > _MAX_SIDE:
+        return None
+    return f"{over}/{under}" if under > 1 else str(over)
 
 
 def _relation(message: str) -> str | None:
