@@ -53,7 +53,7 @@ def test_it_holds_the_verdict_the_evidence_with_its_surroundings_and_what_became
     assert "rank 2 · failed first" in ranks
     assert "ranks 0-1, 3 · lost contact with another rank" in ranks
     assert "Connection closed by peer" in ranks
-    assert "rank 0-3 · line 79: `[rank 2] step 19 loss 0.1500`" in section(made, "What ranks did last")
+    assert "ranks 0-3 · line 79: `[rank 2] step 19 loss 0.1500`" in section(made, "What ranks did last")
     assert "`labels`" in section(made, "Facts") or "'labels'" in section(made, "Facts")
 
 

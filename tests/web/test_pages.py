@@ -16,6 +16,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tests.web.logs import OOM
+from torchtriage.answer.labels import LABELS
 from torchtriage.answer.localized_verdict import localized
 from torchtriage.domain.incident import Job
 from torchtriage.reading.unpack import Upload
@@ -404,7 +405,7 @@ def test_every_word_is_there_in_both_languages_and_used() -> None:
         begins = [key[: place + 1] for place, letter in enumerate(key) if letter == "_"]
         written = [f"'{key}'" in sources, f'"{key}"' in code]
         written += [f"'{begin}' " in sources or f'f"{begin}{{' in code or f'"{begin}"' in code for begin in begins]
-        assert any(written), f"{key} is used nowhere"
+        assert key in LABELS or any(written), f"{key} is used nowhere"  # other screens use the labels too
     used = set(re.findall(r"\bt\('([\w-]+)'[,)]", sources))
     assert used <= set(texts), used - set(texts)
 

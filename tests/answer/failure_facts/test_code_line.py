@@ -67,6 +67,7 @@ SITE = "/home/ada/miniconda3/envs/fit/lib/python3.11/site-packages"
             "unsupported operand type(s) for -: 'float' and 'NoneType'",
             {"possible_operands": "opt.mix, ssim(image, truth)", "possible_type": "NoneType"},
         ),
+        ("loss = compute(batch)", "TypeError", "unsupported operand type(s) for *: 'NoneType' and 'float'", {}),
         ("print('lr ' + lr)", "TypeError", 'can only concatenate str (not "float") to str', {"other_operand": "lr"}),
         ("n = len(self.files)", "TypeError", "object of type 'NoneType' has no len()", {"operand": "self.files"}),
         (

@@ -344,6 +344,8 @@ def _matching_pair(statement: Statement, found: re.Match[str], pairs: list[tuple
 def _possible(statement: Statement, pairs: list[tuple[ast.AST, ast.AST]], left: str | None, right: str | None) -> Found:
     """Returns the expressions that can have the type in the message, if several pairs can: those on the side of None,
     or on the only side that differs between the pairs."""
+    if not pairs:
+        return {}
     sides = [list(dict.fromkeys(filter(None, map(statement.source, side)))) for side in zip(*pairs, strict=True)]
     nones, several = [name == "NoneType" for name in (left, right)], [len(side) > 1 for side in sides]
     marked = nones if any(nones) else several
