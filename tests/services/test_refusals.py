@@ -190,9 +190,9 @@ def test_a_worker_whose_queue_has_died_says_so_and_ends(postgres: PostgresServer
         done = subprocess.run(
             [sys.executable, "-c", _DYING], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=TIMEOUT
         )
-    assert (done.returncode, done.stderr.splitlines()[-1:]) == (
-        1, ["torchtriage: the queue thread died; other processes take over its jobs"],
-    )  # fmt: skip
+    assert done.returncode == 1
+    # Not the last line in every run: what is shot down late in a destructor is reported after it.
+    assert "torchtriage: the queue thread died; other processes take over its jobs" in done.stderr.splitlines()
 
 
 @pytest.mark.slow
