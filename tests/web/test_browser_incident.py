@@ -220,11 +220,12 @@ def test_it_is_copied_as_markdown(browser: Browser, shared_server: LiveServer) -
 
 @pytest.mark.slow
 def test_it_says_why_it_was_not_another_entry(page: Page, shared_server: LiveServer) -> None:
-    address = sample(page, shared_server, "memory")
+    address = sample(page, shared_server, "hardware")
     page.get_by_role("link", name=re.compile("^and .* more")).click()  # opens the fold that it leads to
-    page.locator(".candidates").get_by_role("link", name=re.compile("Why not")).first.click()
+    candidate = page.locator(".candidates li").filter(has_text="cuda.launch-failure")
+    candidate.get_by_role("link", name=re.compile("Why not")).click()
     page.wait_for_url(re.compile("/why\\?entry="))
-    page.get_by_text(re.compile("it matched, but cuda.oom")).wait_for()
+    page.get_by_text(re.compile("it matched, but cuda.ecc")).wait_for()
     page.locator(".why-signs .nearest").first.wait_for()
     assert not objections(page)
     page.goto(f"{address}#why")
