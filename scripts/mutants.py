@@ -27,7 +27,7 @@ class Mutant(NamedTuple):
 MUTANTS = (
     Mutant("causality/rank_attribution.py", "return min(left, key=lambda event: event.line.position",
            "return max(left, key=lambda event: event.line.position", "engine/test_rank_attribution.py"),
-    Mutant("causality/cascade.py", "first.position <= second.position", "first.position >= second.position",
+    Mutant("causality/consequences.py", "first.position <= second.position", "first.position >= second.position",
            "engine/test_causality.py"),
     Mutant("causality/survived.py", "if after < len(terminal) and terminal[after] < end else None",
            "if after < len(terminal) else None", "engine/test_survived.py"),

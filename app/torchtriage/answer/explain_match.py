@@ -16,7 +16,7 @@ from torchtriage.answer.rank_timeline import timeline
 from torchtriage.answer.templates import short
 from torchtriage.answer.verdict import root_cause
 from torchtriage.answer.verdict_run import run_facts
-from torchtriage.causality.cascade import causes, explained_by
+from torchtriage.causality.consequences import causes, explained_by
 from torchtriage.causality.fallbacks import completed
 from torchtriage.causality.findings import Finding, failing_findings, with_matches
 from torchtriage.causality.read_runs import read_runs

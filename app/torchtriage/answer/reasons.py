@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from torchtriage.causality.all_rules import RULE_LISTS
-from torchtriage.causality.cascade import explains
+from torchtriage.causality.consequences import explains
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.missing_ranks import awaited
 from torchtriage.causality.rank_attribution import RankRule

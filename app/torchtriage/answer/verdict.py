@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from torchtriage.answer.verdict_run import dated, failure_time
 from torchtriage.causality import confidence
-from torchtriage.causality.cascade import causes, explained_by
+from torchtriage.causality.consequences import causes, explained_by
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of, signature
 from torchtriage.causality.rank_attribution import RankRule, place_of

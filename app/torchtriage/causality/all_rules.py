@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from torchtriage.causality import cascade, ending, fallbacks, rank_attribution, root_cause, survived, tool_reports
+from torchtriage.causality import clean_up, ending, fallbacks, rank_attribution, root_cause, survived, tool_reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class RuleList:
 
 RULE_LISTS = (
     RuleList("Further searches if nothing says why the run failed", fallbacks, "FALLBACKS"),
-    RuleList("Failures caused by the launcher's clean-up", cascade, "CLEAN_UP"),
+    RuleList("Failures caused by the launcher's clean-up", clean_up, "CLEAN_UP"),
     RuleList("Failures that the run survived", survived, "SURVIVAL"),
     RuleList("Failures that do not count, although no training step follows them", survived, "DISCOUNTED"),
     RuleList("Failures that were only logged", root_cause, "LOGGED_ONLY"),

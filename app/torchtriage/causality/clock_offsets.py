@@ -7,6 +7,7 @@ moment. If the times that two hosts recorded for these events differ, then their
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 from itertools import chain
 from statistics import median, median_low
 from typing import TypeVar
@@ -19,12 +20,12 @@ from torchtriage.causality.thresholds import (
     MIN_OFFSET_OF_CALLS,
     STEPS_AGREE,
 )
-from torchtriage.domain.event import Event
+from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.evidence import Evidence, RankTimes
 from torchtriage.domain.verdict import ClockOffset
 from torchtriage.facts import Environment
 from torchtriage.facts.host_steps import host_of_line, spans
-from torchtriage.reading.prefixes.times import iso_time, seconds_between
+from torchtriage.reading.prefixes.times import iso_time, moment, seconds_between
 from torchtriage.reading.slurm_nodelist import sorted_hosts
 
 _E = TypeVar("_E")  # an event that two hosts have in common
@@ -57,6 +58,22 @@ def ahead(event: Event, reading: Reading) -> float:
         return 0.0
     host = host_of_line(event.line, reading.environment.host_of) or event.host
     return next((offset.seconds for offset in reading.clock_offsets if offset.host == host), 0.0)
+
+
+def report_time(event: Event, reading: Reading) -> str:
+    """Returns a sort key: when the process ended that a report names as its first failure, by the reference clock. Each
+    agent's report names one. A process without a time comes last. All other events have the same key."""
+    if event.source is not EventSource.FIRST_FAILURE:
+        return ""
+    if event.time is None:
+        return "~"
+    seconds = ahead(event, reading)
+    if not seconds:
+        return event.time
+    try:
+        return (moment(event.time) - timedelta(seconds=seconds)).isoformat()
+    except (ValueError, OverflowError):
+        return event.time
 
 
 def _large_offsets(seconds: float, offsets: Iterable[ClockOffset]) -> tuple[ClockOffset, ...]:

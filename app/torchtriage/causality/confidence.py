@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from torchtriage.causality.cascade import Grade, causes, explained_by, grade
 from torchtriage.causality.clock_offsets import ahead
+from torchtriage.causality.consequences import causes, explained_by
 from torchtriage.causality.findings import Finding
+from torchtriage.causality.grades import Grade, grade
 from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import (
     AGREEING_RANKS,

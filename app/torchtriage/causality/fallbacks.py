@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from torchtriage.causality.cascade import unexplained
 from torchtriage.causality.clock_offsets import clock_offsets
+from torchtriage.causality.consequences import unexplained
 from torchtriage.causality.file_order import infer_times, order_by_failure
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.hang_evidence import with_evidence

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from torchtriage.causality.cascade import grade
 from torchtriage.causality.findings import Finding
+from torchtriage.causality.grades import grade
 from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import MIN_RANKS_LOSING_PEER
 from torchtriage.domain.entry import Kind, Role

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from torchtriage.causality.cascade import Grade, grade, reported
-from torchtriage.causality.clock_offsets import ahead
+from torchtriage.causality.clock_offsets import report_time
 from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
+from torchtriage.causality.grades import Grade, grade
 from torchtriage.causality.missing_ranks import awaited, rank_timeouts_point_to
 from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.run_reading import Reading
@@ -221,9 +221,7 @@ def _exit_of(finding: Finding, choice: Choice, reading: Reading) -> Event | None
     known = [event for event in events if event.rank is not None or event.source is EventSource.ELASTIC_AGENT]
     if not same and _ended_together(known) and any(_lost_a_peer(other, finding) for other in choice.live):
         return None
-    return min(
-        known, key=lambda event: (order.index(event.source), reported(event, ahead(event, reading))), default=None
-    )
+    return min(known, key=lambda event: (order.index(event.source), report_time(event, reading)), default=None)
 
 
 def _ended_together(exits: list[Event]) -> bool:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from torchtriage.causality.cascade import Grade, clean_up, grade, reported, unexplained
-from torchtriage.causality.clock_offsets import ahead
+from torchtriage.causality.clean_up import clean_up
+from torchtriage.causality.clock_offsets import report_time
+from torchtriage.causality.consequences import unexplained
 from torchtriage.causality.findings import Finding, failing_findings
+from torchtriage.causality.grades import Grade, grade
 from torchtriage.causality.missing_ranks import earlier_cause_of_awaited
 from torchtriage.causality.rules import Rule, first_applying
 from torchtriage.causality.run_reading import Reading
@@ -468,7 +470,7 @@ def _most_informative(best: Finding, findings: list[Finding], reading: Reading) 
     else:
         first = best.event.source is EventSource.OTHER_FAILURE
         telling = [other for other in same if first and other.event.source is EventSource.FIRST_FAILURE]
-        telling.sort(key=lambda other: (reported(other.event, ahead(other.event, reading)), other.position))
+        telling.sort(key=lambda other: (report_time(other.event, reading), other.position))
     return telling[0] if telling else best
 
 

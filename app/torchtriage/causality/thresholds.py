@@ -17,7 +17,7 @@ WHOLE_TRACEBACK = 60  # frames; the outermost frames of a longer traceback are n
 LINES_OF_FRAME = 3  # lines of a frame: its file, its code, and the marks below the code
 LINES_AROUND_TRACEBACK = 5  # lines around the frames of an exception: head, message, connector, blank lines
 
-# Which failures a launcher caused itself (cascade.py)
+# Which failures a launcher caused itself (clean_up.py)
 AGENT_POLLS = 5  # seconds at most between two checks of torchelastic's agent on its workers (before torch 2.2)
 BELOW_SPAWN_NOTICE = 400  # lines between spawn's notice and the end of the deepest traceback that is kept
 SHELL_WORD_WITHIN = 4  # lines; the shell prints Killed this close below the message of a program that kills itself

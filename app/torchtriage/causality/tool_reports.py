@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from torchtriage.causality.cascade import Grade, explains, grade
 from torchtriage.causality.clock_offsets import ahead
+from torchtriage.causality.consequences import explains
 from torchtriage.causality.ending import ending
 from torchtriage.causality.findings import Finding, failing_findings
+from torchtriage.causality.grades import Grade, grade
 from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.rules import Rule, first_applying
 from torchtriage.causality.run_reading import Reading
