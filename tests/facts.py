@@ -6,7 +6,7 @@ import functools
 
 from tests.built_in import vocabulary
 from torchtriage.domain.line import Line
-from torchtriage.facts import Environment
+from torchtriage.facts import CollectedFacts
 from torchtriage.facts.line_facts import LineRegexes, start
 from torchtriage.matching.prefilter import Prefilter
 
@@ -22,17 +22,17 @@ def prefilter() -> Prefilter:
     return Prefilter(lambda data: [], line_regexes())
 
 
-def collected(*lines: Line) -> Environment:
-    """Returns the environment read from the lines."""
-    environment = Environment(line_regexes())
+def collected(*lines: Line) -> CollectedFacts:
+    """Returns the facts read from the lines."""
+    facts = CollectedFacts(line_regexes())
     starts = [start(line) for line in lines]
     seen = prefilter().hints([*(line.text for line in lines), *starts])
     for line, begin in zip(lines, starts, strict=True):
         if begin in seen:
-            environment.label(seen[begin].facts)
+            facts.label(seen[begin].facts)
         if line.host is not None:
-            environment.at(line.host, line.rank)
+            facts.at(line.host, line.rank)
         if line.text in seen:
-            environment.note(line, seen[line.text].facts, claimed=False)
-    environment.feed(lines)
-    return environment
+            facts.note(line, seen[line.text].facts, claimed=False)
+    facts.feed(lines)
+    return facts

@@ -27,7 +27,7 @@ CHAT = [
 FORM = [
     "### Describe the bug", "", "When I launch it with four processes it dies on start.", "", "### To Reproduce", "",
     "1. Clone the repository", "2. Install the requirements", "3. Launch it as in the docs", "", "### Expected behavior",
-    "", "It should start.", "", "```", "{}", "```", "", "### Environment", "- OS: Ubuntu 22.04", "- Installed: yes",
+    "", "It should start.", "", "```", "{}", "```", "", "### CollectedFacts", "- OS: Ubuntu 22.04", "- Installed: yes",
 ]  # fmt: skip
 MAIL = [
     "From: tom@example.org", "Subject: job gone", "", "Dear colleagues,", "",
@@ -138,7 +138,7 @@ def _pod(name: str, limit: str, state: str, event: str) -> list[str]:
         f"Name:             {name}", "Namespace:        work", "Priority:         0", "Service Account:  default",
         "Status:           Running", "IP:               10.1.2.3", "Containers:", "  main:",
         "    Container ID:  containerd://1f2e", "    Image:         registry.example.com/app:1.9", "    State:          Waiting",
-        *state.split("\n"), "    Restart Count:  4", "    Limits:", f"      {limit}", "    Environment:    <none>",
+        *state.split("\n"), "    Restart Count:  4", "    Limits:", f"      {limit}", "    CollectedFacts:    <none>",
         "Conditions:", "  Type              Status", "  PodScheduled      False", "Volumes:", "  data:",
         "    Type:       PersistentVolumeClaim (a reference to a PersistentVolumeClaim)", "QoS Class:        Burstable", "Events:",
         "  Type     Reason            Age   From               Message", event,

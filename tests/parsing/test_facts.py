@@ -2,10 +2,10 @@ import pytest
 
 from tests.facts import collected
 from torchtriage.domain.line import Line, Position
-from torchtriage.facts import Environment
+from torchtriage.facts import CollectedFacts
 
 
-def read(*texts: str) -> Environment:
+def read(*texts: str) -> CollectedFacts:
     return collected(*(Line(number, text, text, Position(1, number)) for number, text in enumerate(texts, 1)))
 
 
@@ -74,9 +74,9 @@ def test_the_driver_does_not_show_which_cuda_is_in_use() -> None:
     ],
 )
 def test_the_forms_of_lines_leave_a_range_of_torch_versions(text: str, range_: str) -> None:
-    environment = read(text)
-    assert environment.torch_range == range_
-    assert "torch" not in environment.versions
+    facts = read(text)
+    assert facts.torch_range == range_
+    assert "torch" not in facts.versions
 
 
 def test_forms_that_contradict_one_another_show_nothing() -> None:
@@ -123,8 +123,8 @@ def test_the_world_size_is_read(text: str) -> None:
 
 
 def test_the_phase_is_that_of_a_place_in_the_log() -> None:
-    environment = read("Loading checkpoint from last.ckpt", "step 1 loss 2.0", "Saving model to out", "step 2 loss 1.9")
-    assert [environment.phase_at(Position(1, number)) for number in range(5)] == [
+    facts = read("Loading checkpoint from last.ckpt", "step 1 loss 2.0", "Saving model to out", "step 2 loss 1.9")
+    assert [facts.phase_at(Position(1, number)) for number in range(5)] == [
         None,
         "load",
         "train",
@@ -156,10 +156,8 @@ def test_exit_statuses_in_lines(text: str, code: int | None) -> None:
 def test_start_and_end_are_the_earliest_and_the_latest_time_of_one_clock(
     times: list[str], like: str | None, span: tuple[str | None, str | None]
 ) -> None:
-    environment = collected(
-        *(Line(number, "x", "x", Position(1, number), time=time) for number, time in enumerate(times, 1))
-    )
-    assert environment.span.of(like) == span
+    facts = collected(*(Line(number, "x", "x", Position(1, number), time=time) for number, time in enumerate(times, 1)))
+    assert facts.span.of(like) == span
 
 
 @pytest.mark.parametrize(
@@ -181,9 +179,9 @@ def test_start_and_end_are_the_earliest_and_the_latest_time_of_one_clock(
     ],
 )
 def test_hosts_and_who_ran_on_them(text: str, hosts: list[str], host_of: dict[int, str]) -> None:
-    environment = read(text)
-    assert list(environment.hosts) == hosts
-    assert environment.host_of == host_of
+    facts = read(text)
+    assert list(facts.hosts) == hosts
+    assert facts.host_of == host_of
 
 
 @pytest.mark.parametrize(
@@ -231,9 +229,9 @@ def test_progress_next_to_files_and_other_bars_counts(text: str) -> None:
     ],
 )
 def test_batch_systems_show_on_which_hosts_a_job_ran(texts: list[str], hosts: list[str]) -> None:
-    environment = read(*texts)
-    assert list(environment.hosts) == hosts
-    assert environment.executed_on == set(hosts)
+    facts = read(*texts)
+    assert list(facts.hosts) == hosts
+    assert facts.executed_on == set(hosts)
 
 
 def test_markup_names_no_host() -> None:

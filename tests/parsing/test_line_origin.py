@@ -35,7 +35,7 @@ def test_each_line_is_another_programs_by_all_that_look_for_it(line: str) -> Non
     shown = [regex for regex in line_regexes().other_programs if regex.compiled.search(line)]
     assert shown
     assert all(regex.matches(line) for regex in shown)
-    assert collected(Line(1, line, line, Position(1, 1))).foreign == 1
+    assert collected(Line(1, line, line, Position(1, 1))).other_program_lines == 1
 
 
 def test_no_sign_is_near_the_memory_of_its_automaton() -> None:

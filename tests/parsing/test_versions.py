@@ -2,12 +2,12 @@ import pytest
 
 from tests.facts import collected
 from torchtriage.domain.line import Line, Position
-from torchtriage.facts import Environment
+from torchtriage.facts import CollectedFacts
 from torchtriage.reading.prefixes.learned import Labels
 from torchtriage.reading.prefixes.strip import strip_prefixes
 
 
-def read(text: str) -> Environment:
+def read(text: str) -> CollectedFacts:
     """Returns what one line shows, with its prefixes stripped as in a log."""
     return collected(Line(1, text, strip_prefixes(text, Labels()).text, Position(1, 1)))
 

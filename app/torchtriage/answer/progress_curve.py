@@ -22,14 +22,14 @@ VALUES = ("last_loss", "validation_loss", "grad_norm", "seconds_per_step", "memo
 def progress_curve(reading: Reading) -> ProgressCurve | None:
     """Returns points spread over the run, for the rank with the most values. Returns None if fewer than three lines
     show a step or a value."""
-    environment = reading.environment
-    lines = _evenly(_of_one_writer((*environment.spread.lines, *environment.progress_lines)))
+    facts = reading.facts
+    lines = _evenly(_of_one_writer((*facts.spread.lines, *facts.progress_lines)))
     values = _values(lines, reading.matcher.patterns.line_forms)
     steps = [progress.step(progress.newest(line.text)) for line in lines]
     telling = [at for at, step in enumerate(steps) if step is not None or values[at]]
     if len(telling) < _MIN_POINTS:
         return None
-    dated = environment.span.dated
+    dated = facts.span.dated
     columns = {name: tuple(values[at].get(name) for at in telling) for name in VALUES}
     return ProgressCurve(
         lines[0].file,

@@ -101,13 +101,13 @@ def _shared(marks: list[_Mark], reading: Reading) -> Iterable[RankMark]:
 def _merged_mark(marks: list[_Mark], reading: Reading) -> RankMark:
     """Returns one mark for several marks of one kind. The earliest one gives the line and the time."""
     first = marks[0]
-    times = sorted(filter(None, (reading.environment.span.dated(mark.place.time) for mark in marks)))
+    times = sorted(filter(None, (reading.facts.span.dated(mark.place.time) for mark in marks)))
     result = RankMark(
         RankSet.of(mark.rank for mark in marks),
         first.kind,
         first.place.number,
         first.place.file,
-        time=reading.environment.span.dated(first.place.time),
+        time=reading.facts.span.dated(first.place.time),
         entry=first.entry,
         waited=first.waited,
     )

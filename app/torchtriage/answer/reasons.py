@@ -287,7 +287,7 @@ def _missing(reading: Reading) -> Iterator[Reason]:
     if len(sides) > 1:
         descriptions = (f"{what.replace(' of ', ' ')} (rank {RankSet.of(ranks)})" for what, ranks in sides)
         yield Reason("torn", {"sides": ", ".join(descriptions)})
-    suspects = reading.extractors.collectives.suspects(reading.environment.world_size)
+    suspects = reading.extractors.collectives.suspects(reading.facts.world_size)
     if suspects is not None:
         yield Reason(
             _REASON_OF_SUSPECTS[suspects.why],

@@ -70,7 +70,7 @@ def last_progress(reading: Reading) -> tuple[LastProgress, ...]:
     """Returns how far each rank came, those with the least progress first. The result is empty if lines name no rank.
     Use it only for a log that was read in full, because otherwise a rank's later lines may be missing."""
     by_step: dict[int | None, list[tuple[int, Line]]] = defaultdict(list)
-    for rank, line in reading.environment.last_progress_lines.items():
+    for rank, line in reading.facts.last_progress_lines.items():
         by_step[progress.step(progress.newest(line.text))].append((rank, line))
     groups = sorted(by_step.items(), key=lambda group: (group[0] is None, group[0] or 0))
     if len(groups) > MAX_STEPS:
@@ -83,18 +83,18 @@ def host_ranks(reading: Reading) -> dict[str, RankSet]:
     """Returns the ranks on each host, as far as log lines show them. If there are more than MAX_HOSTS hosts, those
     with failures and the first ones are returned. The result is empty if the numbers belong to nodes."""
     on: dict[str, set[int]] = defaultdict(set)
-    for rank, host in reading.environment.host_of.items():
+    for rank, host in reading.facts.host_of.items():
         if _host(host):
             on[host].add(rank)
     troubled: dict[str, None] = {}
     for finding in failing_findings(reading.findings):
         for event in (finding.event, *finding.samples):
             named = _host(event.host)
-            if named and event.rank is not None and event.rank not in reading.environment.host_of:
+            if named and event.rank is not None and event.rank not in reading.facts.host_of:
                 on[named].add(event.rank)
             if named:
                 troubled.setdefault(named)
-    ranks = max(len(reading.ranks), reading.environment.world_size or 0)
+    ranks = max(len(reading.ranks), reading.facts.world_size or 0)
     if all(len(known) == 1 for known in on.values()) and ranks > len(on):
         return {}
     kept = islice(dict.fromkeys(chain((host for host in troubled if host in on), on)), MAX_HOSTS)
@@ -151,7 +151,7 @@ def _kind(event: Event, finding: Finding | None = None) -> str:
 def _run_event(
     findings: list[Finding], standing: str, kind: str, reading: Reading, shown: Callable[[str], str]
 ) -> RunEvent:
-    first, dated = findings[0], reading.environment.span.dated
+    first, dated = findings[0], reading.facts.span.dated
     line, time = first.event.line, dated(failure_time(first) or first.around[0] or first.around[1])
     ranks, hosts, times = set[int](), set[str | None](), set[str | None]()
     for one in findings:
@@ -196,7 +196,7 @@ def _distance(form: ErrorForm, choice: Choice) -> tuple[float, Position]:
 
 
 def _unknown(form: ErrorForm, reading: Reading, shown: Callable[[str], str]) -> RunEvent:
-    line, dated = form.first, reading.environment.span.dated
+    line, dated = form.first, reading.facts.span.dated
     event = Event.at(line, line.text, EventSource.TRAILING_ERROR)
     time, until = dated(line.time), dated(form.last.time)
     return RunEvent(
@@ -209,4 +209,4 @@ def _unknown(form: ErrorForm, reading: Reading, shown: Callable[[str], str]) -> 
 def _last(step: int | None, group: list[tuple[int, Line]], reading: Reading) -> LastProgress:
     line = max((line for _, line in group), key=lambda line: line.position)
     ranks = RankSet.of(rank for rank, _ in group)
-    return LastProgress(ranks, step, line.number, line.file, reading.environment.span.dated(line.time))
+    return LastProgress(ranks, step, line.number, line.file, reading.facts.span.dated(line.time))

@@ -37,7 +37,7 @@ _SOURCES = (
 
 def run_facts(reading: Reading, choice: Choice) -> RunFacts:
     """Returns what the log says about the run. Unknown facts are None."""
-    env = reading.environment
+    env = reading.facts
     hosts = dict(env.hosts)
     for finding in reading.findings:
         if (host := host_name(finding.event.host)) and host != "localhost":
@@ -74,7 +74,7 @@ def suspect_ranks(choice: Choice, reading: Reading, root: RootCause) -> tuple[in
     """Returns the ranks that are held responsible. Dumps and stack traces decide if they are the cause or agree with
     it. Otherwise it is the rank that failed, or else the lost ranks, or else those that the others waited for. The
     result is empty if none is known."""
-    hang, watched = reading.evidence.hang, reading.extractors.collectives.suspects(reading.environment.world_size)
+    hang, watched = reading.evidence.hang, reading.extractors.collectives.suspects(reading.facts.world_size)
     waited_for = hang.suspects if hang is not None else ()
     if waited_for and (root.rank is None or root.rank in waited_for):
         return waited_for
@@ -102,23 +102,23 @@ def _lost_peers(choice: Choice, reading: Reading) -> tuple[int, ...]:
 
 def _checkpoints(choice: Choice, reading: Reading, failed_saving: bool) -> tuple[Checkpoint, ...]:
     """Returns the newest checkpoints that were written before the root cause."""
-    values = reading.environment.values.get(checkpoints.NAME, {}).values()
+    values = reading.facts.values.get(checkpoints.NAME, {}).values()
     messages = list({value.line.position: (value.line, value.value) for value in values}.values())
     failed_at = choice.root.position if choice.root else None
-    found = checkpoints.completed_checkpoints(messages, reading.environment.progress, failed_at, failed_saving)
+    found = checkpoints.completed_checkpoints(messages, reading.facts.progress, failed_at, failed_saving)
     return tuple(replace(checkpoint, time=dated(checkpoint.time, reading)) for checkpoint in found)
 
 
 def dated(time: str | None, reading: Reading) -> str | None:
     """Returns an ISO 8601 time. If it has no year, another time in the log supplies it, or else the result is None."""
-    full = reading.environment.span.dated(time)
+    full = reading.facts.span.dated(time)
     return None if full is None or full.startswith("--") else full
 
 
 def _phase(root: Finding, reading: Reading) -> str | None:
     """Returns what the run did when it failed, judged by the traceback, or else by the last phase that the log shows
     before it."""
-    raised, before = raised_of(root), reading.environment.phase_before(root.event)
+    raised, before = raised_of(root), reading.facts.phase_before(root.event)
     functions = _compiled(reading.matcher.patterns.vocabulary.patterns(_PHASE_FUNCTIONS))
     # A worker's own traceback does not show what its parent was doing.
     chain = (raised, *reversed([one for one in root.event.chain if one is not raised])) if raised else ()
@@ -145,7 +145,7 @@ def _compiled(patterns: tuple[VocabularyPattern, ...]) -> tuple[tuple[str | None
 def _exit_code(choice: Choice, reading: Reading) -> int | None:
     """Returns the exit status of the process that failed first: its own, or else the one that log lines show."""
     ended = exit_of(choice, reading)
-    return ended.exit_code if ended else reading.environment.exit_code if choice.root else None
+    return ended.exit_code if ended else reading.facts.exit_code if choice.root else None
 
 
 def _failed_at(choice: Choice, reading: Reading) -> str | None:
@@ -157,7 +157,7 @@ def _failed_at(choice: Choice, reading: Reading) -> str | None:
     if own or ended is None:
         return own
     above, below = choice.root.around if choice.root else (None, None)
-    hung = seconds_between(*map(reading.environment.span.dated, (below, ended.time)))
+    hung = seconds_between(*map(reading.facts.span.dated, (below, ended.time)))
     return (above or below) if hung is not None and hung > _EXIT_DELAY else ended.time
 
 

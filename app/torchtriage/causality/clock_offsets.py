@@ -23,7 +23,7 @@ from torchtriage.causality.thresholds import (
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.evidence import Evidence, RankTimes
 from torchtriage.domain.verdict import ClockOffset
-from torchtriage.facts import Environment
+from torchtriage.facts import CollectedFacts
 from torchtriage.facts.host_steps import host_of_line, spans
 from torchtriage.reading.prefixes.times import iso_time, moment, seconds_between
 from torchtriage.reading.slurm_nodelist import sorted_hosts
@@ -34,16 +34,16 @@ _Span = tuple[str, str]
 _Call = tuple[str, int]  # process group, sequence number
 
 
-def clock_offsets(environment: Environment, evidence: Evidence) -> tuple[ClockOffset, ...]:
+def clock_offsets(facts: CollectedFacts, evidence: Evidence) -> tuple[ClockOffset, ...]:
     """Returns the hosts whose clocks are wrong. The reference is a host that agrees with most others; of two hosts it
     is the one that is behind. Returns nothing if only one host logged steps or left dumps, or if their times do not
     agree on an offset. Offsets from log lines come first, because a log collector may have added the times with another
     clock."""
-    steps = environment.host_steps.times(environment.host_of)
-    lines = chain(environment.host_steps.lines, environment.spread.lines, environment.progress_lines)
-    if found := _offsets(steps, spans(lines, environment.host_of) if steps else {}, seconds_between):
+    steps = facts.host_steps.times(facts.host_of)
+    lines = chain(facts.host_steps.lines, facts.spread.lines, facts.progress_lines)
+    if found := _offsets(steps, spans(lines, facts.host_of) if steps else {}, seconds_between):
         return _large_offsets(MIN_OFFSET, found)
-    placed = _by_host(evidence.times, environment.host_of)
+    placed = _by_host(evidence.times, facts.host_of)
     known = {host: _span(ranks) for host, ranks in placed.items()}
     for least, kind in ((MIN_OFFSET, _ended), (MIN_OFFSET_OF_CALLS, _called)):
         calls = {host: _first(map(kind, ranks)) for host, ranks in placed.items()}
@@ -56,7 +56,7 @@ def ahead(event: Event, reading: Reading) -> float:
     """Returns how many seconds the clock that gave an event its time is ahead, or 0 if this is not known."""
     if not reading.clock_offsets:
         return 0.0
-    host = host_of_line(event.line, reading.environment.host_of) or event.host
+    host = host_of_line(event.line, reading.facts.host_of) or event.host
     return next((offset.seconds for offset in reading.clock_offsets if offset.host == host), 0.0)
 
 

@@ -92,7 +92,7 @@ def _is_described_by_person(finding: Finding, reading: Reading) -> bool:
     if finding.event.source is not EventSource.QUOTED_ERROR:
         return False
     prose = reading.matcher.document_regexes.prose
-    return is_written_by_person(paste, reading.environment.regexes) or any(prose.search(line.text) for line in paste)
+    return is_written_by_person(paste, reading.facts.regexes) or any(prose.search(line.text) for line in paste)
 
 
 def _is_reworded(match: Match) -> bool:

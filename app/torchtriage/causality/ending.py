@@ -75,7 +75,7 @@ class Tail:
     @cached_property
     def closing(self) -> Line | None:
         """The last line that says that the run ended well, if no step follows it."""
-        facts, regexes = self.reading.environment, self.reading.matcher.ending_regexes
+        facts, regexes = self.reading.facts, self.reading.matcher.ending_regexes
         for end in reversed(self.ends):
             since = self.progress_of(end)
             for line in reversed(end):
@@ -83,20 +83,20 @@ class Tail:
                     break
                 if line.position in self._well or regexes.closing.search(line.text[:_MAX_LENGTH]):
                     return line
-        if facts.well and (not facts.progress or facts.well[-1] >= facts.progress[-1]):
+        if facts.good_ends and (not facts.progress or facts.good_ends[-1] >= facts.progress[-1]):
             trained = len(facts.progress) >= TWO_STEPS
             return self.ends[-1][-1] if trained and self.ends else None
         return None
 
     @cached_property
     def _well(self) -> frozenset[Position]:
-        return frozenset((*self.reading.environment.well, *self.reading.environment.wound_up))
+        return frozenset((*self.reading.facts.good_ends, *self.reading.facts.shutdowns))
 
     def progress_of(self, end: tuple[Line, ...]) -> Position:
         """Returns the position of the last step in a file. If the file has no step, this is the position above its
         first line."""
         last = end[-1].position
-        steps = (place for place in reversed(self.reading.environment.progress) if place <= last)
+        steps = (place for place in reversed(self.reading.facts.progress) if place <= last)
         found = next(steps, START)
         return found if found.file == last.file else START
 
@@ -155,7 +155,7 @@ class Tail:
     def moves(self) -> bool:
         """Whether the newest progress lines show more than one step. A progress bar that is redrawn at the same step
         does not count."""
-        facts = self.reading.environment
+        facts = self.reading.facts
         return len(facts.progress) >= TWO_STEPS and moves(line.text for line in facts.progress_lines)
 
     @cached_property
@@ -165,7 +165,7 @@ class Tail:
         if self.moves and any(self.progress_of(end) >= end[0].position for end in ends):
             return True
         others = (end for end in ends if self.progress_of(end) < end[-ROWS_FROM_END:][0].position)
-        return self.reading.environment.surely_training and any(map(_counts_up, others))
+        return self.reading.facts.surely_training and any(map(_counts_up, others))
 
     def ends_at_work(self, end: tuple[Line, ...]) -> bool:
         """Returns whether the last line of a file shows a run at work: a step, a measured value, a line of the same
@@ -199,7 +199,7 @@ class Tail:
         """The question that a person sent instead of a log, or None."""
         paste = self.reading.paste
         texts = [line.text.strip() for line in paste or () if _HAS_WORD(line.text)]
-        facts = self.reading.environment
+        facts = self.reading.facts
         if not texts or len(texts) > FEW_WORDS or facts.progress or facts.launcher or self.reading.findings:
             return None
         asks = is_written_by_person(paste or (), facts.regexes)
@@ -258,7 +258,7 @@ def _last_words(tail: Tail) -> bool:
 
 
 def _another_program(tail: Tail) -> bool:
-    return tail.reading.environment.of_another_program
+    return tail.reading.facts.of_another_program
 
 
 def _no_waiting_rank(tail: Tail) -> bool:
@@ -286,11 +286,11 @@ def _closed(tail: Tail) -> bool:
 
 
 def _continues(tail: Tail) -> bool:
-    return not tail.reading.environment.of_another_program and tail.continues
+    return not tail.reading.facts.of_another_program and tail.continues
 
 
 def _serves(tail: Tail) -> bool:
-    serves = tail.reading.environment.serves
+    serves = tail.reading.facts.servers_up
     ends = (end for end in tail.ends if tail.ends_at_work(end))
     return bool(serves) and any(end[-1].position >= serves[-1].down(LINES_BELOW_SERVER) for end in ends)
 
@@ -300,12 +300,12 @@ def _stopped(tail: Tail) -> bool:
 
 
 def _has_progress(tail: Tail) -> bool:
-    return bool(tail.reading.environment.progress)
+    return bool(tail.reading.facts.progress)
 
 
 def _only_startup(tail: Tail) -> bool:
-    facts = tail.reading.environment
-    return bool(facts.surely_training or facts.launcher or facts.serves or facts.hosts)
+    facts = tail.reading.facts
+    return bool(facts.surely_training or facts.launcher or facts.servers_up or facts.hosts)
 
 
 def _otherwise(_: Tail) -> bool:

@@ -15,7 +15,7 @@ from torchtriage.causality.thresholds import MAX_PASTE_LINES, TITLE_WITHIN
 from torchtriage.causality.trailing_errors import FileEnds
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import START, Line, Position
-from torchtriage.facts import Environment
+from torchtriage.facts import CollectedFacts
 from torchtriage.facts.line_facts import start
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.prefilter import NOTHING, LineHints
@@ -34,7 +34,7 @@ class RunReader:
     matcher: Matcher
     repeated_frames: RepeatedFrames = field(default_factory=RepeatedFrames)  # frames of all runs in the files
     findings: Findings = field(init=False)
-    environment: Environment = field(init=False)
+    facts: CollectedFacts = field(init=False)
     extractors: RunExtractors = field(init=False)
     file_ends: FileEnds = field(default_factory=FileEnds)
     ranks: set[int] = field(default_factory=set)  # ranks that a line names as its own
@@ -50,7 +50,7 @@ class RunReader:
 
     def __post_init__(self) -> None:
         self.findings = Findings(self.matcher)
-        self.environment = Environment(self.matcher.line_regexes)
+        self.facts = CollectedFacts(self.matcher.line_regexes)
         self.extractors = RunExtractors(self._shared(), self.matcher.extractors)
 
     def feed(self, lines: Sequence[Line]) -> None:
@@ -75,8 +75,8 @@ class RunReader:
         if not self.error_places.isdisjoint([line.position for line in lines]):
             self._note_errors(read)
         self._above = lines[-1].text
-        self.environment.feed(lines)
-        self.ended = self.ended or bool(self.environment.well)
+        self.facts.feed(lines)
+        self.ended = self.ended or bool(self.facts.good_ends)
 
     def _note_errors(self, read: Sequence[tuple[Line, bool]]) -> None:
         """Counts the lines that contain a mark of an error and that nobody else reads."""
@@ -90,15 +90,15 @@ class RunReader:
         """Returns what each line may show. All lines are scanned at once."""
         texts = [line.text for line in lines]
         starts = {start(line) for line in lines if line.raw is not line.text}
-        seen = self.matcher.prefilter([*texts, *starts], self.environment.settled)
+        seen = self.matcher.prefilter([*texts, *starts], self.facts.settled)
         for label in starts & seen.keys():
-            self.environment.label(seen[label].facts)
+            self.facts.label(seen[label].facts)
         return list(map(seen.get, texts, repeat(NOTHING)))
 
     def read_facts(self, lines: Sequence[Line]) -> Iterator[Line]:
         """Reads only the line facts of lines that were not kept, and yields these lines. A line without a time gets the
         time of the line directly above it."""
-        seen = self.matcher.prefilter([line.text for line in lines], self.environment.settled)
+        seen = self.matcher.prefilter([line.text for line in lines], self.facts.settled)
         time, last = None, START
         for line in lines:
             near = 0 <= line.position.lines_below(last) <= 1  # One log record can have several lines.
@@ -106,7 +106,7 @@ class RunReader:
             bits = seen.get(line.text, NOTHING).line_facts
             timed = line if line.time == time else line._replace(time=time)
             if bits and self._belongs_to_run(line):
-                self.environment.read(timed, bits)
+                self.facts.read(timed, bits)
             yield timed
 
     def read_errors(self, lines: Sequence[Line], count: int) -> None:
@@ -115,7 +115,7 @@ class RunReader:
         own = [line for line in lines if self._belongs_to_run(line)]
         if not own or own[0].text[:1].isspace():
             return
-        seen = self.matcher.prefilter([own[0].text], self.environment.settled).get(own[0].text, NOTHING)
+        seen = self.matcher.prefilter([own[0].text], self.facts.settled).get(own[0].text, NOTHING)
         if not (seen.pointed and self.matcher.matches_any_sign(own[0].text, seen.pointed)):
             self.errors.add(own[0], count, own[1:])
 
@@ -126,13 +126,13 @@ class RunReader:
     def add_progress(self, lines: Sequence[Line]) -> None:
         """Adds progress lines that were not kept. Lines of a run above this one are not counted."""
         first = self.head[0].position if self.head else START
-        self.environment.spread.add([line for line in lines if line.position >= first])
+        self.facts.spread.add([line for line in lines if line.position >= first])
 
     def _read_quickly(self, lines: Sequence[Line], shown: list[LineHints]) -> Sequence[Line]:
         """Returns the lines with their attempts. These lines show only that the run continues."""
         if self.extractors.elastic.attempt or any(map(attrgetter("host"), lines)):
             lines = [self._with_attempt(line) for line in lines]
-        self.environment.note_progress(lines, list(map(_FACTS, shown)))
+        self.facts.note_progress(lines, list(map(_FACTS, shown)))
         self.above.feed(lines)
         return lines
 
@@ -140,7 +140,7 @@ class RunReader:
         """Returns the line with its attempt, and notes its host as one of the run's hosts."""
         line = self.extractors.with_attempt(line)
         if line.host is not None:
-            self.environment.at(line.host, line.rank)
+            self.facts.at(line.host, line.rank)
         return line
 
     def _claim(self, lines: Sequence[Line], shown: Sequence[LineHints]) -> Sequence[Line]:
@@ -149,7 +149,7 @@ class RunReader:
             self._claimed.update(line.position for line in lines)
         for line, seen in zip(lines, shown, strict=True):
             if seen.facts:
-                self.environment.note(line, seen.facts, True)
+                self.facts.note(line, seen.facts, True)
         return lines
 
     def _read_line(self, line: Line, seen: LineHints, above: str) -> tuple[Line, bool]:
@@ -161,17 +161,17 @@ class RunReader:
             begins = line.stream not in self.extractors.open
             line, known, events = self.extractors.feed(line, above, wanted)
             if line.host is not None:
-                self.environment.at(line.host, line.rank)
+                self.facts.at(line.host, line.rank)
             if begins and (known or events):
                 self.above.mark(line.position)
         else:
             line = self._with_attempt(line)
         if seen.line_facts and not known:
-            self.environment.read(line, seen.line_facts)
+            self.facts.read(line, seen.line_facts)
         if known:
             self._claim([line], [seen])
         elif seen.facts:
-            self.environment.note(line, seen.facts, False)
+            self.facts.note(line, seen.facts, False)
         unclaimed = not known
         if seen.pointed and not known and self.matcher.matches_any_sign(line.text, seen.pointed):
             known = True
@@ -198,7 +198,7 @@ class RunReader:
     @property
     def has_started(self) -> bool:
         """Whether the log shows more than the start of a launch."""
-        shown = self.environment.progress or self.environment.well or self.findings
+        shown = self.facts.progress or self.facts.good_ends or self.findings
         return bool(shown) or self.extractors.tracebacks.has_open
 
     def reading(self) -> Reading:
@@ -208,7 +208,7 @@ class RunReader:
         if any(found.event.line.node is not None for found in findings if found.event.source in _OF_AGENTS):
             findings = without_node_ranks(findings)
         return Reading(
-            self.matcher, findings, self.environment, self.extractors, frozenset(self.ranks), tuple(self.head),
+            self.matcher, findings, self.facts, self.extractors, frozenset(self.ranks), tuple(self.head),
             None if self.paste is None else tuple(self.paste), frozenset(self._claimed), self.file_ends.ends(),
             self.last_position, self.findings.dropped, (), tuple(self.above.opening), self.above.kept(),
             errors=self.errors,

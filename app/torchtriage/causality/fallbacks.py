@@ -59,10 +59,10 @@ def completed(read: ReadRuns) -> tuple[Reading, ...]:
     if len(readings) > 1 and readings[-1].is_empty:
         readings.pop()  # The banner of a launcher that was printed late; it begins no run of its own.
     last = readings.pop()
-    last = replace(last, clock_offsets=clock_offsets(last.environment, read.evidence))
+    last = replace(last, clock_offsets=clock_offsets(last.facts, read.evidence))
     last = order_by_failure(last, read.clock)
-    facts = last.environment if read.launcher is None else last.environment.with_launcher(read.launcher)
-    last = replace(last, environment=facts, warnings=read.warnings, evidence=read.evidence)
+    facts = last.facts if read.launcher is None else last.facts.with_launcher(read.launcher)
+    last = replace(last, facts=facts, warnings=read.warnings, evidence=read.evidence)
     last = replace(last, report_findings=read.report_findings, forms=read.forms, reports_alone=read.alone)
     return (*readings, with_evidence(last))
 
@@ -99,9 +99,9 @@ def _quoted_errors(reading: Reading) -> Iterator[Event]:
 
     Lines that launchers printed do not count. If the run trained, lines above its last step do not count either.
     """
-    if not reading.paste or reading.environment.well:
+    if not reading.paste or reading.facts.good_ends:
         return
-    progress = reading.environment.progress
+    progress = reading.facts.progress
     since = progress[-1] if progress else START
     launchers = (finding.event for finding in reading.findings if finding.event.source not in _REREAD)
     known = {line.position for event in launchers for line in event.lines}
@@ -125,8 +125,8 @@ def _alarming_lines(reading: Reading) -> Iterator[Event]:
 
 
 def _is_unexplained_paste(reading: Reading) -> bool:
-    environment = reading.environment
-    if not reading.paste or environment.well or environment.progress or environment.foreign:
+    facts = reading.facts
+    if not reading.paste or facts.good_ends or facts.progress or facts.other_program_lines:
         return False
     return not reading.failures()
 
@@ -141,12 +141,12 @@ def _trailing_errors(reading: Reading) -> Iterator[Event]:
     """Applies if at most a launcher reports that a worker failed. It finds errors at the end of a file that no entry
     matches."""
     failures = reading.failures()
-    trained = bool(reading.environment.progress)  # A warning cannot explain this run.
+    trained = bool(reading.facts.progress)  # A warning cannot explain this run.
     named = (each for each in unexplained(failures) if each.match and not (trained and each.match.weak))
     if all(map(_is_launcher_echo, named)):
         yield from trailing_errors(
             reading.file_ends,
-            reading.environment,
+            reading.facts,
             reading.matcher.ending_regexes,
             any(map(reports_process_failure, failures)),
         )
@@ -168,11 +168,11 @@ def _heading(reading: Reading) -> Iterator[Event]:
 
 def _hang(reading: Reading) -> Iterator[Event]:
     """Applies if nothing at all was found and only a monitor prints after the last step, for an hour or more."""
-    environment = reading.environment
-    if reading.findings or environment.well or environment.wound_up:
+    facts = reading.facts
+    if reading.findings or facts.good_ends or facts.shutdowns:
         return
     for end in reading.file_ends:
-        event = _hang_event([line for line, _ in end], environment.progress)
+        event = _hang_event([line for line, _ in end], facts.progress)
         if event is not None:
             yield event
 

@@ -81,7 +81,7 @@ def order_by_failure(reading: Reading, clock: Clock) -> Reading:
     findings = tuple(_with_files_moved(finding, moved) for finding in reading.findings)
     above = context_lines.moved(reading.above, lambda position: _new_position(position, moved))
     errors = reading.errors.moved(lambda position: _new_position(position, moved))
-    return replace(reading, findings=findings, environment=reading.environment.moved(moved), above=above, errors=errors)
+    return replace(reading, findings=findings, facts=reading.facts.moved(moved), above=above, errors=errors)
 
 
 def _sort_time(event: Event, clock: Clock, reading: Reading) -> datetime | None:

@@ -15,7 +15,7 @@ from torchtriage.domain.event import EventSource, Where
 
 def rank_timeouts_point_to(reading: Reading) -> int | None:
     """Returns the rank that the timeouts of the others point to, or None if they point to several ranks or none."""
-    suspects = reading.extractors.collectives.suspects(reading.environment.world_size)
+    suspects = reading.extractors.collectives.suspects(reading.facts.world_size)
     return next(iter(suspects.ranks)) if suspects is not None and len(suspects.ranks) == 1 else None
 
 
@@ -27,7 +27,7 @@ def awaited(finding: Finding, live: Iterable[Finding], reading: Reading) -> int 
         return None
     same = [other for other in live if other.attempt == finding.attempt]
     left = {rank for other in same if other.has_role(Role.PEER_LOSS) for rank in other.ranks}
-    size = reading.environment.world_size
+    size = reading.facts.world_size
     events = (other.event for other in reading.findings if other.attempt == finding.attempt)  # also those it stopped
     listed = {event.rank for event in events if event.source in (EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE)}
     known = set(range(size)) if size is not None else listed - {None}

@@ -21,7 +21,7 @@ _SINGLE = frozenset({EventSource.MATCHED_LINE, EventSource.CUT_TRACEBACK, EventS
 def without_quotes(reading: Reading) -> Reading:
     """Returns the reading of a short text without errors that it only quotes. In a manual or a list of changes these
     are all errors, in a program's source those inside its statements."""
-    lines, facts = reading.paste, reading.environment
+    lines, facts = reading.paste, reading.facts
     if not lines or facts.progress or any(map(_only_programs_print, reading.findings)):
         return reading
     regexes = reading.matcher.document_regexes

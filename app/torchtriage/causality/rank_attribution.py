@@ -75,14 +75,14 @@ def place_of(finding: Finding, choice: Choice, reading: Reading, captured: str |
         return _place_of_report(finding, choice, reading, captured)
     if finding.event.source is EventSource.EVIDENCE:
         rank = finding.event.rank
-        host = finding.event.host or (reading.environment.host_of.get(rank) if rank is not None else None)
+        host = finding.event.host or (reading.facts.host_of.get(rank) if rank is not None else None)
         return (rank, None, host), None
     if _waited(case):
         rank, rule = _by_rules(TIMEOUT_RANK_RULES, case)
         return (rank, None, None), rule
     alone = awaited(finding, choice.live, reading) if captured is None else None
     if alone is not None:
-        return (alone, None, reading.environment.host_of.get(alone)), None
+        return (alone, None, reading.facts.host_of.get(alone)), None
     if _agent_was_signalled(finding, choice):
         host = finding.event.host
         return (None, None, _only_host(reading) if host in (None, "localhost") else host), None
@@ -96,7 +96,7 @@ def place_of(finding: Finding, choice: Choice, reading: Reading, captured: str |
         exits = [other.event for other in choice.live if other.event.where is Where.EXIT and other.event.rank == rank]
         host = host or next((other.host for other in exits if other.host), None)
         local = next((other.local_rank for other in exits), None) if local is None else local
-        host = host or reading.environment.host_of.get(rank)
+        host = host or reading.facts.host_of.get(rank)
     host = _host_with_warning(finding, choice) if host in (None, "localhost") else host
     return (rank, local, _only_host(reading) if host in (None, "localhost") else host), rule
 
@@ -140,7 +140,7 @@ def _same_on_rank(case: Case) -> int | None:
 
 
 def _by_communicator(case: Case) -> int | None:
-    return case.reading.extractors.nccl.rank_of(case.finding.event.text, case.reading.environment.world_size)
+    return case.reading.extractors.nccl.rank_of(case.finding.event.text, case.reading.facts.world_size)
 
 
 def _local_is_rank(case: Case) -> int | None:
@@ -183,7 +183,7 @@ def _task(choice: Choice, finding: Finding) -> Event | None:
 
 def _has_launcher_agent(reading: Reading) -> bool:
     """Returns whether a launcher started the workers, so that the tasks that srun started are not the ranks."""
-    return reading.extractors.elastic.attempt > 0 or reading.environment.launcher not in ("srun", "python", None)
+    return reading.extractors.elastic.attempt > 0 or reading.facts.launcher not in ("srun", "python", None)
 
 
 def _place_of_finding(finding: Finding, choice: Choice, reading: Reading, captured: str | None) -> Place:
@@ -306,8 +306,8 @@ def _host_of_wrapper(finding: Finding, choice: Choice) -> str | None:
 
 def _one_host(reading: Reading) -> bool:
     """Returns whether everything in the log is about one host, so that the local rank is the rank."""
-    size = reading.environment.world_size
-    return len(reading.environment.hosts) < 2 and (size is None or size <= MAX_PROCESSES_PER_HOST)
+    size = reading.facts.world_size
+    return len(reading.facts.hosts) < 2 and (size is None or size <= MAX_PROCESSES_PER_HOST)
 
 
 def _first_host(finding: Finding, reading: Reading) -> bool:
@@ -318,16 +318,16 @@ def _first_host(finding: Finding, reading: Reading) -> bool:
 def _only_host(reading: Reading) -> str | None:
     """Returns the host of a run that used only one: the log names one host, and the run is small enough for one host or
     had no other."""
-    hosts, size = reading.environment.hosts, reading.environment.world_size
-    if len(reading.environment.executed_on) == 1:
-        return next(iter(reading.environment.executed_on))
+    hosts, size = reading.facts.hosts, reading.facts.world_size
+    if len(reading.facts.executed_on) == 1:
+        return next(iter(reading.facts.executed_on))
     return next(iter(hosts)) if len(hosts) == 1 and size is not None and _one_host(reading) else None
 
 
 def _only_rank(reading: Reading, finding: Finding, choice: Choice) -> int | None:
     """Returns the rank if the log names only one. Rank 0 does not count, because in most runs it is the one that
     writes. A rank that only lost a peer or waited for others does not count either."""
-    if reading.environment.world_size == 1 or (reading.extractors.processes.workers == 1 and _one_host(reading)):
+    if reading.facts.world_size == 1 or (reading.extractors.processes.workers == 1 and _one_host(reading)):
         return 0
     if len(reading.ranks) != 1 or 0 in reading.ranks or reading.ranks <= reading.extractors.collectives.timed_out:
         return None

@@ -109,7 +109,7 @@ def read_runs(run: Run, patterns: Patterns, matcher: Matcher, trace: Trace | Non
     report_findings = files.reports.reading().findings if files.forms else ()
     readings = (*files.readings, files.reader.reading())
     launcher = "torchrun" if origins.of_torchrun else None
-    evidence = files.collected.evidence(files.reader.environment.world_size, matcher.collective_words)
+    evidence = files.collected.evidence(files.reader.facts.world_size, matcher.collective_words)
     return ReadRuns(
         readings, files.stats, clock, launcher, tuple(warnings), evidence, report_findings, files.forms, alone
     )
@@ -251,7 +251,7 @@ class _FilesReader:
         if file.form in REPORTS:  # a report has no rank, even if its file name contains a number
             where = replace(where, host=host, rank=None, local_rank=None, node=None)
         if several:
-            reader.environment.files[above.file] = where
+            reader.facts.files[above.file] = where
         sampled = 0
         progressed: list[tuple[int, bytes]] = []  # progress lines that were not kept, each with its number
         batch: list[Line] = []
@@ -308,8 +308,8 @@ class _FilesReader:
     ) -> list[tuple[int, bytes]]:
         """Returns the last line of each piece that shows progress, with its number. The pieces were not kept; each
         comes with the number of its last line."""
-        environment, decode = reader.environment, partial(str, encoding="utf-8", errors="replace")
-        shown = [(at, piece) for at, piece in pieces if environment.sample(above.down(at), decode(piece))]
+        facts, decode = reader.facts, partial(str, encoding="utf-8", errors="replace")
+        shown = [(at, piece) for at, piece in pieces if facts.sample(above.down(at), decode(piece))]
         return [(at, piece[piece.rfind(b"\n", 0, -1) + 1 :]) for at, piece in shown]
 
     def _lines(self, source: Unwrapped, windows: Windows, where: FileOrigin, above: Position) -> Iterator[list[Line]]:
@@ -334,7 +334,7 @@ class _FilesReader:
 
     def feed(self, lines: list[Line], words: frozenset[str]) -> None:
         start = 0
-        for at in self.reader.environment.begins_at(lines, words) if lines and lines[0].file is None else ():
+        for at in self.reader.facts.begins_at(lines, words) if lines and lines[0].file is None else ():
             self.reader.feed(lines[start:at])
             start = at
             if self.reader.ended or (self.reader.has_started and self.matcher.launchers.restarts(lines[at].text)):

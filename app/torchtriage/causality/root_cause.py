@@ -86,7 +86,7 @@ def choose(reading: Reading) -> Choice:
     """Returns the root cause of a run over all its attempts. It is the root of the first attempt, unless that attempt
     names no cause. The findings must already have their entries and attempts."""
     findings = failing_findings(reading.findings)
-    launchers = clean_up(findings, reading.environment.progress)
+    launchers = clean_up(findings, reading.facts.progress)
     live, aside = _without_survived([finding for finding in findings if finding not in launchers], reading)
     rules = (*launchers.values(), *aside.values())
     failure = first_applying(FAILED, _Remaining.of(live, reading))
@@ -112,7 +112,7 @@ def with_attempts(reading: Reading) -> Reading:
     """Returns the reading with the attempts of its findings. After an agent gave up there is no further attempt, so
     whatever follows its last line belongs to the last one."""
     elastic = reading.extractors.elastic
-    if not (elastic.given_up or not reading.environment.progress):
+    if not (elastic.given_up or not reading.facts.progress):
         return reading
     lasts = ((finding, elastic.last_at(finding.event.line)) for finding in reading.findings)
     findings = (
@@ -129,7 +129,7 @@ def _once(rules: Iterable[AnyRule | None]) -> tuple[AnyRule, ...]:
 def _without_survived(findings: list[Finding], reading: Reading) -> tuple[list[Finding], dict[Finding, Rule[Any]]]:
     """Returns the findings that the run did not survive, and the ones that it did, each of the latter with its rule."""
     terminal = sorted(finding.position for finding in findings if reports_process_failure(finding))
-    decided = {finding: survival(finding, reading.environment, terminal) for finding in findings}
+    decided = {finding: survival(finding, reading.facts, terminal) for finding in findings}
     aside: dict[Finding, Rule[Any]] = {each: rule for each, rule in decided.items() if rule and rule.sets_aside}
     live = [finding for finding in findings if finding not in aside]
     caught = _discounted(live, reading)
@@ -143,9 +143,9 @@ def _without_survived(findings: list[Finding], reading: Reading) -> tuple[list[F
 def _discounted(live: list[Finding], reading: Reading) -> dict[Finding, Rule[Any]]:
     """Returns the findings that do not count, although no step shows that the run survived them."""
     own = [finding for finding in live if grade(finding) >= Grade.LINE and not _is_about_peers(finding)]
-    facts = reading.environment
+    facts = reading.facts
     alone = not reading.ranks and facts.launcher in _BY_HAND and facts.world_size in (None, 1)
-    others = Others(live, own, reading.environment)
+    others = Others(live, own, reading.facts)
     decided = ((each, discounting_rule(FailureContext(each, others, facts, alone))) for each in live)
     return {finding: rule for finding, rule in decided if rule is not None}
 
@@ -188,13 +188,13 @@ class _Remaining:
     def of(cls, live: list[Finding], reading: Reading) -> _Remaining:
         strong = [finding for finding in live if grade(finding) is not Grade.WEAK]
         ended = [finding for finding in strong if reports_process_failure(finding)]
-        foreign = reading.environment.of_another_program and all(map(_any_program_reports, ended))
+        foreign = reading.facts.of_another_program and all(map(_any_program_reports, ended))
         return cls(live, reading, strong, [] if foreign else ended)
 
     @property
     def ended_well_below(self) -> bool:
         """Whether the log says below all failures that the run ended well."""
-        well, strong = self.reading.environment.well, self.strong
+        well, strong = self.reading.facts.good_ends, self.strong
         return bool(well) and (not strong or well[-1] > max(finding.last for finding in strong))
 
 
@@ -203,7 +203,7 @@ def _ended_well_below_a_process(rest: _Remaining) -> bool:
     only another launch with its own steps can end well."""
     if not rest.ended or not rest.ended_well_below:
         return False
-    steps, last = rest.reading.environment.progress, max(finding.last for finding in rest.strong)
+    steps, last = rest.reading.facts.progress, max(finding.last for finding in rest.strong)
     return not rest.reading.extractors.elastic.given_up or len(steps) - bisect_right(steps, last) >= FEW_STEPS
 
 
@@ -212,7 +212,7 @@ def _process_ended_badly(rest: _Remaining) -> bool:
 
 
 def _last_steps_show_failure(rest: _Remaining) -> bool:
-    return any(is_in_last_steps(finding, rest.reading.environment) for finding in rest.live)
+    return any(is_in_last_steps(finding, rest.reading.facts) for finding in rest.live)
 
 
 def _ended_well(rest: _Remaining) -> bool:
@@ -220,21 +220,23 @@ def _ended_well(rest: _Remaining) -> bool:
 
 
 def _something_failed(rest: _Remaining) -> bool:
-    facts = rest.reading.environment
+    facts = rest.reading.facts
     own = not facts.of_another_program or rest.reading.is_training_log
     return bool(rest.strong) and (own or any(_fails_any_program(each, facts.regexes) for each in rest.strong))
 
 
 def _is_stalled(rest: _Remaining) -> bool:
-    return any(is_stalled(finding, rest.reading.environment) for finding in rest.live)
+    return any(is_stalled(finding, rest.reading.facts) for finding in rest.live)
 
 
 def _is_pasted_warning(rest: _Remaining) -> bool:
     # There are only warnings. They explain a paste without anything else, but never a run that trains.
-    facts = rest.reading.environment
+    facts = rest.reading.facts
     short = rest.reading.last_position.line <= SHORT_PASTE
     return (
-        bool(rest.live) and short and not (facts.progress or facts.foreign or _continued_after(rest.live, rest.reading))
+        bool(rest.live)
+        and short
+        and not (facts.progress or facts.other_program_lines or _continued_after(rest.live, rest.reading))
     )
 
 
@@ -301,9 +303,7 @@ def _continued_after(warnings: list[Finding], reading: Reading) -> bool:
     instants = {_kernel_second(line) for line in paste if line.position == last} - {None}
     rest = [line for line in paste if line.position > last and not _OF_A_WARNING.match(line.text)]
     below = [line for line in rest if _kernel_second(line) not in instants]
-    return (
-        len(below) > PRINTED_BELOW_WARNING and not hung and not is_written_by_person(paste, reading.environment.regexes)
-    )
+    return len(below) > PRINTED_BELOW_WARNING and not hung and not is_written_by_person(paste, reading.facts.regexes)
 
 
 def from_kernel(line: Line) -> bool:

@@ -12,7 +12,7 @@ from torchtriage.domain.event import Event
 from torchtriage.domain.evidence import NO_EVIDENCE, Evidence
 from torchtriage.domain.line import Line, Position
 from torchtriage.domain.verdict import ClockOffset
-from torchtriage.facts import Environment
+from torchtriage.facts import CollectedFacts
 from torchtriage.facts.log_classifier import is_training_log
 from torchtriage.matching.matcher import Matcher
 from torchtriage.parsing.run_extractors import RunExtractors
@@ -33,7 +33,7 @@ class Reading:
 
     matcher: Matcher
     findings: tuple[Finding, ...]
-    environment: Environment
+    facts: CollectedFacts
     extractors: RunExtractors
     ranks: frozenset[int]  # that lines name as their own
     head: tuple[Line, ...]
@@ -65,7 +65,7 @@ class Reading:
     def matched(self) -> Reading:
         """Returns the reading with the entries that its findings match. Only entries that count in a log of its field
         are used."""
-        findings = with_matches(self.findings, self.matcher, self.is_training_log, self.environment.foreign > 0)
+        findings = with_matches(self.findings, self.matcher, self.is_training_log, self.facts.other_program_lines > 0)
         return replace(self, findings=findings, report_findings=with_matches(self.report_findings, self.matcher))
 
     def failures(self) -> list[Finding]:
@@ -80,9 +80,9 @@ class Reading:
     @property
     def is_training_log(self) -> bool:
         """Whether the log is from a training run, or a paste that may be from one."""
-        return is_training_log(self.environment, self.paste, self.claimed)
+        return is_training_log(self.facts, self.paste, self.claimed)
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing was read except the banner of a launcher."""
-        return not self.environment.progress and not self.environment.well and not self.findings
+        return not self.facts.progress and not self.facts.good_ends and not self.findings

@@ -26,7 +26,7 @@ from torchtriage.causality.thresholds import (
 from torchtriage.domain.entry import Role
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import START, Position
-from torchtriage.facts import Environment
+from torchtriage.facts import CollectedFacts
 from torchtriage.facts.scan_regex import ScanRegex
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.horovod import STALLED
@@ -50,13 +50,13 @@ class AfterFailure:
     the progress up to there, or up to the end of the file."""
 
     finding: Finding
-    facts: Environment
+    facts: CollectedFacts
     end: Position
     until: Position | None
     late: list[Position]
 
     @classmethod
-    def of(cls, finding: Finding, facts: Environment, terminal: list[Position]) -> AfterFailure:
+    def of(cls, finding: Finding, facts: CollectedFacts, terminal: list[Position]) -> AfterFailure:
         """`terminal` are the positions of the findings that ended a process, sorted."""
         end = finding.last.file_end  # Only lines of the same file show what came after.
         after = bisect_right(terminal, finding.last)
@@ -83,7 +83,7 @@ class AfterFailure:
         return bool(steps) and steps[-1].lines_below(self.finding.last) > lines
 
 
-def survival(finding: Finding, facts: Environment, terminal: list[Position]) -> Rule[AfterFailure] | None:
+def survival(finding: Finding, facts: CollectedFacts, terminal: list[Position]) -> Rule[AfterFailure] | None:
     """Returns the rule that decides whether the run survived the finding, or None if no rule applies and the finding
     stays."""
     return first_applying(SURVIVAL, AfterFailure.of(finding, facts, terminal))
@@ -118,20 +118,20 @@ def _rank_fell_silent(after: AfterFailure) -> bool:
 
 
 def _passed_the_barrier(after: AfterFailure) -> bool:
-    return after.says(after.facts.regexes.waits_for_ranks) and after.has(after.facts.joined)
+    return after.says(after.facts.regexes.waits_for_ranks) and after.has(after.facts.waits_over)
 
 
 def _refused_one_request(after: AfterFailure) -> bool:
     exception = after.finding.event.where is Where.EXCEPTION
     return (
         exception
-        and after.has(after.facts.refused, ANSWER_WITHIN)
+        and after.has(after.facts.refusals, ANSWER_WITHIN)
         and not _begins_at_entry_point(after.finding, after.facts)
     )
 
 
 def _pod_was_placed(after: AfterFailure) -> bool:
-    return after.says(after.facts.regexes.waits_for_nodes) and after.has(after.facts.joined, POD_EVENTS_WITHIN)
+    return after.says(after.facts.regexes.waits_for_nodes) and after.has(after.facts.waits_over, POD_EVENTS_WITHIN)
 
 
 def _trained_without_module(after: AfterFailure) -> bool:
@@ -149,7 +149,7 @@ def _nccl_retried(after: AfterFailure) -> bool:
 def _other_program_continued(after: AfterFailure) -> bool:
     if not _ended_a_program(after.finding):
         return False
-    done = after.has([*after.facts.well, *after.facts.serves])
+    done = after.has([*after.facts.good_ends, *after.facts.servers_up])
     return done or (len(after.late) >= FEW_STEPS and after.extends_beyond(after.late, BUFFERED_OUTPUT))
 
 
@@ -182,11 +182,11 @@ def _last_steps_show_it(after: AfterFailure) -> bool:
 
 
 def _ended_well(after: AfterFailure) -> bool:
-    return after.has(after.facts.well)
+    return after.has(after.facts.good_ends)
 
 
 def _shut_down_cleanly(after: AfterFailure) -> bool:
-    return any(after.finding.last.down(CLEAN_UP_WITHIN) < place < after.end for place in after.facts.wound_up)
+    return any(after.finding.last.down(CLEAN_UP_WITHIN) < place < after.end for place in after.facts.shutdowns)
 
 
 def _line_among_steps(after: AfterFailure) -> bool:
@@ -347,7 +347,7 @@ class Others:
     """What the findings that the run did not survive show together, gathered once. `own` are those that are separate
     failures, in the order of the log."""
 
-    def __init__(self, live: Iterable[Finding], own: Iterable[Finding], facts: Environment) -> None:
+    def __init__(self, live: Iterable[Finding], own: Iterable[Finding], facts: CollectedFacts) -> None:
         self.imports, self.restarts = LastFindingPerScript(), LastFindingPerScript()
         self._ended: dict[str, Position] = {}  # the position of the last exception that ended a script
         for finding in live:
@@ -384,7 +384,7 @@ class FailureContext:
 
     finding: Finding
     others: Others
-    facts: Environment
+    facts: CollectedFacts
     alone: bool
 
 
@@ -477,10 +477,10 @@ def _script(finding: Finding) -> str:
     return raised.frames[0].file.rpartition("/")[2] if raised is not None and raised.frames else ""
 
 
-def is_in_last_steps(finding: Finding, environment: Environment) -> bool:
+def is_in_last_steps(finding: Finding, facts: CollectedFacts) -> bool:
     """Returns whether the lines of the last training steps themselves show the failure, such as a loss of NaN. A last
     step without it may be the summary that follows the steps."""
-    event, progress = finding.event, environment.progress
+    event, progress = finding.event, facts.progress
     if event.where is not Where.LINE or event.source is not EventSource.MATCHED_LINE or finding.count < TWO_STEPS:
         return False
     below = bisect_right(progress, finding.last)
@@ -488,9 +488,9 @@ def is_in_last_steps(finding: Finding, environment: Environment) -> bool:
     return shown and len(_between(progress, finding.last, finding.last.file_end)) <= TWO_STEPS
 
 
-def is_stalled(finding: Finding, environment: Environment) -> bool:
+def is_stalled(finding: Finding, facts: CollectedFacts) -> bool:
     """Returns whether Horovod says that ranks are waiting for others, and no training step follows."""
-    return STALLED in finding.event.text and all(place < finding.last for place in environment.progress)
+    return STALLED in finding.event.text and all(place < finding.last for place in facts.progress)
 
 
 def _between(places: list[Position], low: Position, high: Position) -> list[Position]:
@@ -507,7 +507,7 @@ def _is_whole(finding: Finding) -> bool:
     )
 
 
-def _begins_at_entry_point(finding: Finding, facts: Environment) -> bool:
+def _begins_at_entry_point(finding: Finding, facts: CollectedFacts) -> bool:
     """Returns whether the traceback begins where the traceback of an uncaught exception begins."""
     raised = finding.event.exception
     outermost = raised.frames[0].function if raised is not None and raised.frames else ""
@@ -539,9 +539,9 @@ def _ended_a_program(finding: Finding) -> bool:
     return outermost.function == "<module>" and outermost.user_code
 
 
-def _fell_silent(finding: Finding, environment: Environment) -> bool:
+def _fell_silent(finding: Finding, facts: CollectedFacts) -> bool:
     """Returns whether the ranks that raised an uncaught exception printed progress before it and none after it."""
     if not finding.fatal or finding.event.source is not EventSource.TRACEBACK:
         return False
-    last = [environment.last_progress(rank) for rank in finding.ranks]
+    last = [facts.last_progress(rank) for rank in finding.ranks]
     return bool(last) and all(place is not None and place < finding.last for place in last)

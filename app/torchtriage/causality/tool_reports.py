@@ -69,10 +69,10 @@ class ReportedFailure:
 
     @property
     def _run(self) -> tuple[str | None, str | None]:
-        return self.reading.environment.span.of(self.report.event.time)
+        return self.reading.facts.span.of(self.report.event.time)
 
     def _between(self, first: str | None, last: str | None) -> Seconds | None:
-        dated = self.reading.environment.span.dated
+        dated = self.reading.facts.span.dated
         return between(dated(first), dated(last))
 
 
@@ -263,7 +263,7 @@ def _ended_with_it(case: ReportedFailure, root: Finding) -> bool:
 def _ended_the_job(case: ReportedFailure) -> bool:
     """Returns whether nothing failed in the log, and a scheduler's record says how the job ended."""
     return (
-        case.root is None and case.of_the_job and grade(case.report) > Grade.WEAK and not case.reading.environment.well
+        case.root is None and case.of_the_job and grade(case.report) > Grade.WEAK and not case.reading.facts.good_ends
     )
 
 
@@ -275,7 +275,7 @@ def _stopped_the_run(case: ReportedFailure) -> bool:
     seconds = case.before_the_end
     if seconds is not None:
         near = seconds.least <= CLOCKS_APART and seconds.most >= -CLOCKS_APART
-        return near and not case.reading.environment.well
+        return near and not case.reading.facts.good_ends
     return not ending(case.reading, {}, ()).good
 
 

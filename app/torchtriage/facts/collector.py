@@ -36,15 +36,15 @@ _MIN_PROGRESS_OF_LOOP = 2  # number of progress lines that a loop without a step
 
 
 @dataclass(slots=True)
-class Environment:
+class CollectedFacts:
     """Collects facts. Call `feed` with every kept line, `note` with the regexes that lines match, and `sample` with
     pieces of lines that are not kept. It never claims a line.
 
-    These hold positions of lines: `progress` shows progress, `well` says that the run ended well, `wound_up` is printed
-    by clean-up code (also after a failure), `joined` reports a passed barrier or a placed pod, `refused` is a server's
-    reply to a request that it could not accept, `serves` says that a server is up, `logging_errors` says that a logger
+    These hold positions of lines: `progress` shows progress, `good_ends` says that the run ended well, `shutdowns` is printed
+    by clean-up code (also after a failure), `waits_over` reports a passed barrier or a placed pod, `refusals` is a server's
+    reply to a request that it could not accept, `servers_up` says that a server is up, `logging_errors` says that a logger
     could not write. `step` is the last step of the file with the most progress. `exit_code` is the last nonzero status
-    in a line. `idle_at` is the last line that says that a loop had nothing to train on. `well` has no line below it,
+    in a line. `idle_at` is the last line that says that a loop had nothing to train on. `good_ends` has no line below it,
     unless steps show there.
     """
 
@@ -60,19 +60,19 @@ class Environment:
     version_at: dict[str, Line] = field(default_factory=dict)  # package → the line that prints its version
     span: Span = field(default_factory=Span)
     progress: list[Position] = field(default_factory=list)
-    well: list[Position] = field(default_factory=list)
-    wound_up: list[Position] = field(default_factory=list)
-    joined: list[Position] = field(default_factory=list)
-    refused: list[Position] = field(default_factory=list)
-    serves: list[Position] = field(default_factory=list)
+    good_ends: list[Position] = field(default_factory=list)
+    shutdowns: list[Position] = field(default_factory=list)
+    waits_over: list[Position] = field(default_factory=list)
+    refusals: list[Position] = field(default_factory=list)
+    servers_up: list[Position] = field(default_factory=list)
     logging_errors: list[Position] = field(default_factory=list)
     idle_at: Position | None = None
-    foreign: int = 0
+    other_program_lines: int = 0
     on_gpus: int = 0  # number of foreign lines from programs that use GPUs
     training_lines: int = 0
-    of_devices: int = 0  # number of training lines that only mention devices
-    around: int = 0  # number of lines that only a batch system prints
-    kinds: int = 0  # kinds of words about training, as a bit mask
+    device_only_lines: int = 0  # number of training lines that only mention devices
+    batch_system_lines: int = 0  # number of lines that only a batch system prints
+    training_word_kinds: int = 0  # kinds of words about training, as a bit mask
     values: dict[str, dict[_ValueKey, FactValue]] = field(
         default_factory=dict
     )  # the newest values of each line fact, by name
@@ -110,12 +110,14 @@ class Environment:
     def of_another_program(self) -> bool:
         """Whether more lines have the form of another program's output than mention training, and few mention
         training."""
-        return self.training_lines - (self.of_devices if self.on_gpus else 0) < min(self.foreign, ENOUGH_OF_FIELD)
+        return self.training_lines - (self.device_only_lines if self.on_gpus else 0) < min(
+            self.other_program_lines, ENOUGH_OF_FIELD
+        )
 
     @property
     def settled(self) -> frozenset[int]:
         """The indexes of the regexes whose further matches would add nothing."""
-        enough = self.training_lines - self.of_devices >= ENOUGH_OF_FIELD
+        enough = self.training_lines - self.device_only_lines >= ENOUGH_OF_FIELD
         known = self.regexes.training_regexes if enough and self.surely_training else frozenset()
         return known | {self.regexes.path} if "python" in self.versions else known
 
@@ -123,7 +125,7 @@ class Environment:
     def surely_training(self) -> bool:
         """Whether a line contains something that only training has, or lines contain two kinds of words about a
         training loop."""
-        return self.kinds.bit_count() > 1
+        return self.training_word_kinds.bit_count() > 1
 
     @property
     def torch_range(self) -> str | None:
@@ -168,9 +170,9 @@ class Environment:
             self._note(line, facts, claimed)
             self._remember(facts)
         self.training_lines += facts.is_training_line
-        self.of_devices += facts.of_devices
-        self.around += facts.around
-        self.kinds |= facts.kinds
+        self.device_only_lines += facts.device_only
+        self.batch_system_lines += facts.batch_system_only
+        self.training_word_kinds |= facts.training_word_kinds
         if form.counts and not claimed and (form.surely or progress.progressed(text)):
             self._progressed(line, facts.phase)
             rank = line.rank if line.rank is not None else progress.writer(text)
@@ -210,9 +212,9 @@ class Environment:
         for numbers, often in Counter(regexes).items():
             form = self.regexes.form_of(numbers)
             self.training_lines += often * form.facts.is_training_line
-            self.of_devices += often * form.facts.of_devices
-            self.around += often * form.facts.around
-            self.kinds |= form.facts.kinds
+            self.device_only_lines += often * form.facts.device_only
+            self.batch_system_lines += often * form.facts.batch_system_only
+            self.training_word_kinds |= form.facts.training_word_kinds
             if form.counts:
                 counting.add(numbers)
         if counting.issuperset(regexes):  # true for most logs
@@ -306,17 +308,21 @@ class Environment:
         self._narrow(facts.bounds)
         if facts.phase and not claimed:
             self._phases.enter(position, facts.phase)
-        also = ((self.refused, facts.refused), (self.serves, facts.serves), (self.logging_errors, facts.logging_error))
+        also = (
+            (self.refusals, facts.refusal),
+            (self.servers_up, facts.server_up),
+            (self.logging_errors, facts.logging_error),
+        )
         self.idle_at = position if facts.idle else self.idle_at
         matched = (
-            (self.well, facts.well and self._has_trained()),
-            (self.wound_up, facts.wound_up),
-            (self.joined, facts.joined),
+            (self.good_ends, facts.good_end and self._has_trained()),
+            (self.shutdowns, facts.shutdown),
+            (self.waits_over, facts.wait_over),
         )
         for positions, shows in (*matched, *also):
             if shows:
                 positions.append(position)
-        self.foreign += facts.foreign
+        self.other_program_lines += facts.other_program
         self.on_gpus += facts.on_gpus
 
     def _has_trained(self) -> bool:
@@ -331,13 +337,13 @@ class Environment:
         changes = (
             facts.phase
             or facts.exit_code
-            or facts.well
-            or facts.wound_up
-            or facts.joined
-            or facts.refused
-            or facts.serves
+            or facts.good_end
+            or facts.shutdown
+            or facts.wait_over
+            or facts.refusal
+            or facts.server_up
         )
-        if changes or facts.logging_error or facts.idle or facts.foreign:
+        if changes or facts.logging_error or facts.idle or facts.other_program:
             return
         if len(self._lasting) >= _MAX_LASTING:
             self._lasting.clear()
@@ -347,7 +353,7 @@ class Environment:
         """Sets the launcher. If several launchers are found, the one that started the others is kept."""
         self.launcher = self.regexes.launchers.outer(self.launcher, launcher)
 
-    def with_launcher(self, launcher: str) -> Environment:
+    def with_launcher(self, launcher: str) -> CollectedFacts:
         """Returns the facts with this launcher, which also started the run."""
         return replace(self, launcher=self.regexes.launchers.outer(self.launcher, launcher))
 
@@ -359,7 +365,7 @@ class Environment:
             self._progressed(Line(0, text, text, position))
         return shows
 
-    def moved(self, files: dict[int, int]) -> Environment:
+    def moved(self, files: dict[int, int]) -> CollectedFacts:
         """Returns the facts with file numbers changed to the order of the run. `files` maps old numbers to new ones."""
 
         def to(position: Position) -> Position:
@@ -371,11 +377,11 @@ class Environment:
         return replace(
             self,
             progress=sorted(map(to, self.progress)),
-            well=sorted(map(to, self.well)),
-            wound_up=sorted(map(to, self.wound_up)),
-            joined=sorted(map(to, self.joined)),
-            refused=sorted(map(to, self.refused)),
-            serves=sorted(map(to, self.serves)),
+            good_ends=sorted(map(to, self.good_ends)),
+            shutdowns=sorted(map(to, self.shutdowns)),
+            waits_over=sorted(map(to, self.waits_over)),
+            refusals=sorted(map(to, self.refusals)),
+            servers_up=sorted(map(to, self.servers_up)),
             logging_errors=sorted(map(to, self.logging_errors)),
             idle_at=None if self.idle_at is None else to(self.idle_at),
             version_at={name: placed(line) for name, line in self.version_at.items()},

@@ -30,19 +30,19 @@ class TextFacts(NamedTuple):
     versions: tuple[tuple[str, str], ...] = ()
     bounds: Bounds = (None, None)
     phase: str | None = None
-    well: bool = False
-    wound_up: bool = False
-    joined: bool = False
-    refused: bool = False
-    serves: bool = False
+    good_end: bool = False
+    shutdown: bool = False
+    wait_over: bool = False
+    refusal: bool = False
+    server_up: bool = False
     logging_error: bool = False
     idle: bool = False  # says that a loop had nothing to train on
-    foreign: bool = False
+    other_program: bool = False
     on_gpus: bool = False  # a line of another program that uses GPUs
     is_training_line: bool = False
-    of_devices: bool = False  # mentions training only by words for devices
-    around: bool = False  # mentions only the batch system
-    kinds: int = 0  # kinds of words about training, as a bit mask
+    device_only: bool = False  # mentions training only by words for devices
+    batch_system_only: bool = False  # mentions only the batch system
+    training_word_kinds: int = 0  # kinds of words about training, as a bit mask
     hosts: tuple[str, ...] = ()
     placed: tuple[tuple[int, str], ...] = ()  # (rank, host)
     executed: tuple[str, ...] = ()  # hosts on which a batch system ran the job
@@ -83,22 +83,26 @@ class LineRegexes:
         self.line_facts = line_facts(vocabulary)
         self.launchers, self.versions = LauncherRegexes(vocabulary), VersionRegexes(vocabulary)
         self.phases = regexes_by_name(vocabulary.patterns("phases"))
-        self.well, self.wound_up = listed("run-ended-well"), listed("run-wound-up")
-        self.joined, self.refused, self.serves = listed("wait-ended"), listed("request-refused"), listed("server-up")
+        self.good_end, self.shutdown = listed("run-ended-well"), listed("run-wound-up")
+        self.wait_over, self.refusal, self.server_up = (
+            listed("wait-ended"),
+            listed("request-refused"),
+            listed("server-up"),
+        )
         self.logging_errors, self.idle = listed("logging-errors"), listed("trained-nothing")
         self.waits_for_ranks, self.waits_for_nodes = listed("waits-for-ranks"), listed("waits-for-nodes")
         self.entry_points = frozenset(vocabulary.words("traceback-entry-points"))
         self.training, self.devices = listed("training-words"), listed("device-words")
-        self.around = listed("batch-system-words")
+        self.batch_system_only = listed("batch-system-words")
         self.hints = tuple(scan_regex_of([item]) for item in vocabulary.patterns("training-loop-words"))
         self.gpu_programs = listed("other-programs-on-gpus")
         self.other_programs = (self.gpu_programs, *(listed(f"other-programs-{name}") for name in _OTHER_PROGRAMS))
         self.people_asking, self.other_fields = listed("people-asking"), listed("other-fields")
         self.accelerator_jobs = listed("accelerator-jobs")
         of_course = (
-            self.well, self.wound_up, self.joined, self.refused, self.serves, self.logging_errors, self.idle, *self.phases.values(),
+            self.good_end, self.shutdown, self.wait_over, self.refusal, self.server_up, self.logging_errors, self.idle, *self.phases.values(),
         )  # fmt: skip
-        training_regexes = (self.around, self.training, self.devices, *self.hints)
+        training_regexes = (self.batch_system_only, self.training, self.devices, *self.hints)
         self.all: tuple[ScanRegex, ...] = (
             *self.launchers.by_name.values(), *launchers.REGEXES, *self.versions.all, *progress.REGEXES, *of_course, *hosts.REGEXES,
             *self.other_programs, *training_regexes,
@@ -134,27 +138,30 @@ class LineRegexes:
         matched = frozenset(self.all[number] for number in numbers)
         by_words = self.training in matched or not matched.isdisjoint(self.hints)
         is_training_line = by_words or self.devices in matched
-        certain = not matched.isdisjoint((self.training, self.devices, self.around))
+        certain = not matched.isdisjoint((self.training, self.devices, self.batch_system_only))
         facts = TextFacts(
             launcher=self.launchers.outermost(matched),
             bounds=versions.bounds(matched),
             phase=next((name for name, regex in self.phases.items() if regex in matched), None),
-            well=self.well in matched,
-            wound_up=self.wound_up in matched,
-            joined=self.joined in matched,
-            refused=self.refused in matched,
-            serves=self.serves in matched,
+            good_end=self.good_end in matched,
+            shutdown=self.shutdown in matched,
+            wait_over=self.wait_over in matched,
+            refusal=self.refusal in matched,
+            server_up=self.server_up in matched,
             logging_error=self.logging_errors in matched,
             idle=self.idle in matched,
             is_training_line=is_training_line,
-            of_devices=is_training_line and not by_words,
-            around=self.around in matched and not is_training_line,
-            kinds=sum(1 << kind for kind, hint in enumerate(self.hints) if hint in matched)
+            device_only=is_training_line and not by_words,
+            batch_system_only=self.batch_system_only in matched and not is_training_line,
+            training_word_kinds=sum(1 << kind for kind, hint in enumerate(self.hints) if hint in matched)
             | (self._certain if certain else 0),
         )
         is_read = not matched.isdisjoint(self._read)
         says_more = is_read or facts != TextFacts(
-            is_training_line=facts.is_training_line, of_devices=facts.of_devices, around=facts.around, kinds=facts.kinds
+            is_training_line=facts.is_training_line,
+            device_only=facts.device_only,
+            batch_system_only=facts.batch_system_only,
+            training_word_kinds=facts.training_word_kinds,
         )
         counts, surely = progress.counts(matched)
         return Form(matched, facts, is_read, says_more, counts, surely, not says_more and counts is surely)
@@ -163,16 +170,16 @@ class LineRegexes:
         """Returns the facts of a text that matches these regexes."""
         matched, facts, *_ = self.form_of(numbers)
         if self.gpu_programs in matched and self.gpu_programs.compiled.search(text):
-            return TextFacts(foreign=True, on_gpus=True)
-        foreign = any(regex in matched and regex.compiled.search(text) for regex in self.other_programs)
-        if foreign and matched.isdisjoint((self.training, self.devices)):
+            return TextFacts(other_program=True, on_gpus=True)
+        other_program = any(regex in matched and regex.compiled.search(text) for regex in self.other_programs)
+        if other_program and matched.isdisjoint((self.training, self.devices)):
             # the words about training mean something else in this line
-            facts = facts._replace(is_training_line=False, around=False, kinds=0)
+            facts = facts._replace(is_training_line=False, batch_system_only=False, training_word_kinds=0)
         return facts._replace(
             world_size=launchers.world_size(text, matched),
             exit_code=launchers.exit_code(text, matched),
             versions=self.versions.printed(text, matched),
-            foreign=foreign,
+            other_program=other_program,
             hosts=hosts.named(text, matched),
             placed=hosts.placed(text, matched),
             executed=hosts.executed(text, matched),

@@ -2,7 +2,7 @@
 
 To add one, add a form to the vocabulary (`line_forms`). If several lines must be read together, as for checkpoints, add
 a function in its own file and a line here. The prefilter and the scan of blocks use the pointers of this tuple, so no
-function runs for a line without a pointer. The values are in `Environment.values`.
+function runs for a line without a pointer. The values are in `CollectedFacts.values`.
 """
 
 from __future__ import annotations

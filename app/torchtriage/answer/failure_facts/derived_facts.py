@@ -112,7 +112,7 @@ def _start_time(failure: Failure) -> str | None:
         return None  # The run continued without doing anything.
     timed = [line for line in reading.opening[:_FIRST] if line.time is not None]
     same = (line.time for line in timed if line.position.file == failure.finding.position.file)
-    return reading.environment.span.dated(next(same, timed[0].time if timed else None))
+    return reading.facts.span.dated(next(same, timed[0].time if timed else None))
 
 
 def _steps_of_bar(failure: Failure, known: Mapping[str, Fact]) -> tuple[Fact | None, Fact | None]:

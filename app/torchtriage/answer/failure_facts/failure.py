@@ -168,7 +168,7 @@ class Failure:
         """The lines that programs printed above the failure, such as options, data and progress, in the order of the
         log. Only lines that the reader kept are included."""
         reading, failed = self.reading, self.begins
-        lines = [*reading.opening, *reading.environment.progress_lines, *reading.environment.deferred_lines]
+        lines = [*reading.opening, *reading.facts.progress_lines, *reading.facts.deferred_lines]
         lines += context_lines.above(reading.above, failed)
         if reading.paste is not None:
             lines += [line for line in reading.paste if line.position not in reading.claimed]

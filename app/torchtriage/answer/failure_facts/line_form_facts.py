@@ -132,7 +132,7 @@ def _lines(failure: Failure) -> Iterator[tuple[Line, int | None, int, bool]]:
     near = sorted(live, key=lambda finding: abs(finding.position.line - chosen.position.line))
     for finding in near[:_MAX_FINDINGS]:
         yield from _of_finding(finding, own=False)
-    lines = [*reading.environment.progress_lines, *reading.environment.deferred_lines]
+    lines = [*reading.facts.progress_lines, *reading.facts.deferred_lines]
     lines += context_lines.above(reading.above, failure.begins)
     if reading.paste is not None:
         lines += [line for line in reading.paste if line.position not in reading.claimed]

@@ -61,7 +61,7 @@ def _lagging_ranks(failure: Failure) -> Iterator[Fact]:
     """Yields which ranks waited in an earlier collective than the others, and the collectives of both groups."""
     reading = failure.reading
     collectives = reading.extractors.collectives
-    suspects = collectives.suspects(reading.environment.world_size)
+    suspects = collectives.suspects(reading.facts.world_size)
     if suspects is None or suspects.why != "behind":
         return
     if suspects.sequence is not None and suspects.others is not None:
@@ -95,7 +95,7 @@ def _spread(failure: Failure) -> Iterator[Fact]:
     be compared."""
     if failure.reading.clock_offsets:
         return
-    span, places = failure.reading.environment.span, failure.finding.places.values()
+    span, places = failure.reading.facts.span, failure.finding.places.values()
     dated = [span.dated(place.time) for place in places]
     others = [mark for mark in failure.marks if mark.kind == "failed"]
     dated += [time for mark in others for time in (mark.time, mark.until)]

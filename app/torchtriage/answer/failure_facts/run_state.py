@@ -58,7 +58,7 @@ def _facts_of_run(failure: Failure) -> Iterator[Fact]:
                 yield Fact(name, value, None, saved.line, saved.file)
     for name, version in run.versions.items():
         slot = f"{name.replace('-', '_').lower()}_version"
-        yield _fact_at(slot, version, failure.reading.environment.version_at.get(name))
+        yield _fact_at(slot, version, failure.reading.facts.version_at.get(name))
 
 
 def _signal(exit_code: int | None) -> str | None:
@@ -103,11 +103,11 @@ def _job_kind(failure: Failure) -> str | None:
         found = _words(tuple(words.items())).search(text.lower())
         if found is not None and found.lastgroup is not None:
             return list(words)[int(found.lastgroup[1:])]
-    if failure.reading.environment.serves:
+    if failure.reading.facts.servers_up:
         return "inference"
     if failure.run.phase == "evaluate":
         return "evaluation"
-    trains = failure.reading.environment.progress or failure.run.phase in ("train", "save")
+    trains = failure.reading.facts.progress or failure.run.phase in ("train", "save")
     return "training" if trains else None
 
 
@@ -128,5 +128,5 @@ def _fact_at(name: str, value: str | int, line: Line | None, rank: int | None = 
 
 def _line_of_step(failure: Failure, step: int) -> Line | None:
     """Returns the line of progress that shows the last step."""
-    lines = sorted(failure.reading.environment.progress_lines, key=lambda line: line.position, reverse=True)
+    lines = sorted(failure.reading.facts.progress_lines, key=lambda line: line.position, reverse=True)
     return next((line for line in lines[:_MAX_LINES] if progress.step(progress.newest(line.text)) == step), None)
