@@ -31,7 +31,7 @@ MUTANTS = (
            "engine/test_causality.py"),
     Mutant("causality/survived.py", "if after < len(terminal) and terminal[after] < end else None",
            "if after < len(terminal) else None", "engine/test_survived.py"),
-    Mutant("causality/read_runs.py", "if self.reader.ended or (self.reader.has_started and",
+    Mutant("runs/read_runs.py", "if self.reader.ended or (self.reader.has_started and",
            "if self.reader.ended or (False and", "engine/test_engine.py engine/test_endings.py"),
     Mutant("matching/near_matches.py", "if _negates(words, message.words) or _negates(message.words, words):",
            "if False:", "engine/test_near_matches.py"),

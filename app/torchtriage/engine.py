@@ -24,9 +24,7 @@ from torchtriage.answer.windows_commands import for_operating_system
 from torchtriage.causality.ending import JOB_STATE, JOB_STATUS, Ending, ending
 from torchtriage.causality.fallbacks import completed
 from torchtriage.causality.fingerprint import fingerprint, signature
-from torchtriage.causality.read_runs import read_runs
 from torchtriage.causality.root_cause import Choice, choose, with_attempts
-from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.tool_reports import with_reports
 from torchtriage.domain.entry import KnowledgeBase, Language
 from torchtriage.domain.fact import Fact
@@ -41,6 +39,8 @@ from torchtriage.reading.redaction.redact import keep_compiled, redact
 from torchtriage.reading.redaction.redact_values import without_secrets
 from torchtriage.reading.sources import Run
 from torchtriage.reading.windows import HEAD
+from torchtriage.runs.read_runs import read_runs
+from torchtriage.runs.run_reading import Reading
 
 if TYPE_CHECKING:
     from torchtriage.answer.explain_match import Why

@@ -9,12 +9,12 @@ import pytest
 from tests.built_in import built_in_engine
 from tests.logs import traceback
 from torchtriage.answer import run_events
-from torchtriage.causality.error_lines import MAX_KINDS, ErrorLines
 from torchtriage.domain.line import Line, Position
 from torchtriage.domain.verdict import RunEvent, Verdict
 from torchtriage.reading import hit_selection
 from torchtriage.reading.skipped_lines import CountedLines
 from torchtriage.reading.sources import from_bytes
+from torchtriage.runs.error_lines import MAX_KINDS, ErrorLines
 
 BEGAN = datetime(2026, 5, 1, 9)
 FAILED = traceback("RuntimeError: the replicas disagree", [("/job/train.py", 88, "main", "vote(layer)")], "[rank5]: ")

@@ -4,15 +4,15 @@ from tests.built_in import built_in_knowledge
 from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.verdict import root_cause
 from torchtriage.answer.verdict_run import run_facts
-from torchtriage.causality.context_lines import ABOVE, MAX_LENGTH, ContextLines
 from torchtriage.causality.fallbacks import completed
-from torchtriage.causality.read_runs import read_runs
 from torchtriage.causality.root_cause import choose, with_attempts
 from torchtriage.domain.line import Line, Position
 from torchtriage.knowledge.cache import cache_folder
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.patterns import Patterns
 from torchtriage.reading.sources import from_bytes
+from torchtriage.runs.context_lines import ABOVE, MAX_LENGTH, ContextLines
+from torchtriage.runs.read_runs import read_runs
 
 
 def printed(log: str) -> list[str]:

@@ -3,12 +3,12 @@ from dataclasses import replace
 import pytest
 
 from tests.built_in import built_in_knowledge
-from torchtriage.causality.findings import MAX_FINDINGS, Findings
 from torchtriage.domain.event import Event, EventSource, Frame, Raised, Where
 from torchtriage.domain.line import Line, Position
 from torchtriage.knowledge.cache import cache_folder
 from torchtriage.matching.matcher import Matcher
 from torchtriage.matching.patterns import Patterns
+from torchtriage.runs.findings import MAX_FINDINGS, Findings
 
 
 def event_at(number: int, text: str, rank: int | None = None) -> Event:

@@ -1,9 +1,9 @@
 """The words that lines hold, of those that readers wait for."""
 
 from tests.built_in import built_in_knowledge
-from torchtriage.causality.read_runs import words_in
 from torchtriage.domain.line import Line, Position
 from torchtriage.reading import process_sections, rank_numbering
+from torchtriage.runs.read_runs import words_in
 
 
 def test_each_word_is_reported_in_letters_of_either_kind_and_no_other() -> None:

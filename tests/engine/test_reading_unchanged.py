@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from torchtriage.causality.read_runs import read_runs
-from torchtriage.causality.run_reading import Reading
 from torchtriage.engine import Engine
 from torchtriage.reading.sources import open_path
+from torchtriage.runs.read_runs import read_runs
+from torchtriage.runs.run_reading import Reading
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 

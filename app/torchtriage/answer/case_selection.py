@@ -12,13 +12,13 @@ from torchtriage.answer.failure_facts.failure import Failure
 from torchtriage.answer.failure_facts.registry import failure_facts
 from torchtriage.answer.templates import filled, slots, without_optional_parts
 from torchtriage.answer.verdict import first_occurrence, line_of, same_entry_findings
-from torchtriage.causality.findings import Finding
 from torchtriage.domain.entry import Case, Condition, Sign
 from torchtriage.domain.event import Raised, Where
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line
 from torchtriage.linear_regex import linear_regex
 from torchtriage.matching.matcher import frames_text
+from torchtriage.runs.findings import Finding
 
 TEXTS = frozenset({"words", "frames", "log"})  # texts that only conditions can check
 _OF_MESSAGE = frozenset({"words", "message"})

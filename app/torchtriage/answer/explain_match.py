@@ -18,10 +18,7 @@ from torchtriage.answer.verdict import root_cause
 from torchtriage.answer.verdict_run import run_facts
 from torchtriage.causality.consequences import causes, explained_by
 from torchtriage.causality.fallbacks import completed
-from torchtriage.causality.findings import Finding, failing_findings, with_matches
-from torchtriage.causality.read_runs import read_runs
 from torchtriage.causality.root_cause import Choice, choose, with_attempts
-from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.entry import Entry, Language, Sign
 from torchtriage.domain.event import Where
 from torchtriage.lazy_regex import lazy_regex
@@ -35,6 +32,9 @@ from torchtriage.reading.prefixes.strip import strip_prefixes
 from torchtriage.reading.redaction.encoded_secrets import redact_encoded
 from torchtriage.reading.redaction.redact_values import without_secrets
 from torchtriage.reading.sources import Run
+from torchtriage.runs.findings import Finding, failing_findings, with_matches
+from torchtriage.runs.read_runs import read_runs
+from torchtriage.runs.run_reading import Reading
 
 MAX_LINES = 20_000  # lines with a word of the entry that are searched
 _MAX_LENGTH = 4000  # characters of a line

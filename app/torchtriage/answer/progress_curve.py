@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from math import isfinite
 
-from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.line import Line
 from torchtriage.domain.verdict import ProgressCurve
 from torchtriage.facts import progress
 from torchtriage.facts.line_forms import LineForms
+from torchtriage.runs.run_reading import Reading
 
 MAX_POINTS = 32
 _MIN_POINTS = 3

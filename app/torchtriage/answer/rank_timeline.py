@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from torchtriage.causality.findings import Finding, Place
 from torchtriage.causality.root_cause import Choice
-from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.line import Position
 from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import RankMark, RootCause
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.runs.findings import Finding, Place
+from torchtriage.runs.run_reading import Reading
 
 MAX_OWN_MARKS = 64  # ranks that get their own marks; if there are more, ranks of one kind share a mark
 _ROOT = ("first", "missing")

@@ -7,17 +7,17 @@ from typing import Any
 
 from torchtriage.causality.all_rules import RULE_LISTS
 from torchtriage.causality.consequences import explains
-from torchtriage.causality.findings import Finding
 from torchtriage.causality.missing_ranks import awaited
 from torchtriage.causality.rank_attribution import RankRule
 from torchtriage.causality.root_cause import FAILED, Choice
-from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.entry import Kind, Language
 from torchtriage.domain.event import EventSource, Where
 from torchtriage.domain.json_form import Scalar
 from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import Reason, RootCause
 from torchtriage.reading.redaction.redact import redact
+from torchtriage.runs.findings import Finding
+from torchtriage.runs.run_reading import Reading
 
 _SENTENCES: dict[str, tuple[str, str]] = {
     "sign": ("line {line} shows the message of {entry}", "第 {line} 行出现了 {entry} 的报错信息"),

@@ -10,10 +10,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from torchtriage.answer.verdict_run import failure_time
-from torchtriage.causality.error_lines import ErrorForm
-from torchtriage.causality.findings import Finding, failing_findings
 from torchtriage.causality.root_cause import Choice, from_kernel
-from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.entry import Role
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.host import host_name
@@ -22,6 +19,9 @@ from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import LastProgress, RunEvent
 from torchtriage.facts import progress
 from torchtriage.matching.masking import mask_all
+from torchtriage.runs.error_lines import ErrorForm
+from torchtriage.runs.findings import Finding, failing_findings
+from torchtriage.runs.run_reading import Reading
 
 MAX_EVENTS = 32  # events
 MAX_STEPS = 16  # groups of ranks that reached the same step

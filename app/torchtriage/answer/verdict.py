@@ -11,11 +11,9 @@ from operator import itemgetter
 from torchtriage.answer.verdict_run import dated, failure_time
 from torchtriage.causality import confidence
 from torchtriage.causality.consequences import causes, explained_by
-from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of, signature
 from torchtriage.causality.rank_attribution import RankRule, place_of
 from torchtriage.causality.root_cause import Choice
-from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.entry import Entry, Language, Sign
 from torchtriage.domain.event import EventSource, Raised, Where
 from torchtriage.domain.host import host_name
@@ -26,6 +24,8 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.linear_regex import linear_regex
 from torchtriage.matching.patterns import regex_of
 from torchtriage.reading.redaction.redact import redact
+from torchtriage.runs.findings import Finding
+from torchtriage.runs.run_reading import Reading
 
 _MAX_EVIDENCE = 10
 _SIGNALLED = lazy_regex(r"\bSignal \d+ \(SIG\w+\) received by PID \d+")

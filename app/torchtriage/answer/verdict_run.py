@@ -7,10 +7,8 @@ from dataclasses import replace
 from functools import cache
 
 from torchtriage.answer.progress_curve import progress_curve
-from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
 from torchtriage.causality.root_cause import Choice
-from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.entry import Role
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.evidence import RankState
@@ -21,6 +19,8 @@ from torchtriage.facts import checkpoints
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.prefixes.times import seconds_between
 from torchtriage.reading.slurm_nodelist import sorted_hosts
+from torchtriage.runs.findings import Finding
+from torchtriage.runs.run_reading import Reading
 
 _PHASE_FUNCTIONS = "phase-functions"  # the vocabulary's list: phases by frames of a traceback
 _RUNNING = ("train", "evaluate", "save", "teardown")  # after these phases, a line that sounds like a startup is not one

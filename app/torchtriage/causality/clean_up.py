@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
-from torchtriage.causality.findings import Finding
 from torchtriage.causality.rules import Rule, first_applying
 from torchtriage.causality.thresholds import AGENT_POLLS, BELOW_SPAWN_NOTICE, SHELL_WORD_WITHIN
 from torchtriage.domain.entry import Role
@@ -14,6 +13,7 @@ from torchtriage.domain.line import Position
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.tracebacks.grammar import SPAWNED
 from torchtriage.reading.prefixes.times import seconds_between
+from torchtriage.runs.findings import Finding
 
 _STOPPED = frozenset({-15, 143})  # SIGTERM: the agent stops the others after the first failure
 _KILLED = -9  # SIGKILL: the agent ends with it the processes that SIGTERM did not end

@@ -12,7 +12,6 @@ from itertools import chain
 from statistics import median, median_low
 from typing import TypeVar
 
-from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import (
     MAX_DIFFERING_SHARE,
     MIN_COMMON_STEPS,
@@ -27,6 +26,7 @@ from torchtriage.facts import CollectedFacts
 from torchtriage.facts.host_steps import host_of_line, spans
 from torchtriage.reading.prefixes.times import iso_time, moment, seconds_between
 from torchtriage.reading.slurm_nodelist import sorted_hosts
+from torchtriage.runs.run_reading import Reading
 
 _E = TypeVar("_E")  # an event that two hosts have in common
 _T = TypeVar("_T")  # the time at which one of the hosts recorded it

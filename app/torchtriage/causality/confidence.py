@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from torchtriage.causality.clock_offsets import ahead
 from torchtriage.causality.consequences import causes, explained_by
-from torchtriage.causality.findings import Finding
 from torchtriage.causality.grades import Grade, grade
-from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import (
     AGREEING_RANKS,
     ALONE_BEFORE,
@@ -26,6 +24,8 @@ from torchtriage.facts.log_classifier import is_written_by_person
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.matcher import Match
 from torchtriage.reading.prefixes.times import seconds_between
+from torchtriage.runs.findings import Finding
+from torchtriage.runs.run_reading import Reading
 
 _PACKAGE = lazy_regex(r"(?:site|dist)-packages")  # not Python's own modules, which check their arguments
 _ALL = 100.0  # the similarity to a known message that is cut, wrapped or escaped, and otherwise the same

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from torchtriage.causality.findings import Finding
 from torchtriage.domain.entry import Role
 from torchtriage.domain.event import EventSource, Where
+from torchtriage.runs.findings import Finding
 
 
 def causes(findings: Iterable[Finding]) -> dict[int, list[Finding]]:

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
-from torchtriage.causality.findings import Finding
-from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import FEW_WORDS, LAST_WORDS, LINES_BELOW_SERVER, ROWS_FROM_END, TWO_STEPS
 from torchtriage.domain.event import EventSource
 from torchtriage.domain.line import START, Line, Position
@@ -21,6 +19,8 @@ from torchtriage.facts.progress import bar, moves
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.masking import mask_all
 from torchtriage.reading.file_types import FileForm
+from torchtriage.runs.findings import Finding
+from torchtriage.runs.run_reading import Reading
 
 _HAS_WORD = lazy_regex(r"[^\W_]").search  # a letter or a digit, in any language
 _MAX_LENGTH = 400  # characters; the rest of a line is not looked at

@@ -9,13 +9,10 @@ from dataclasses import dataclass, replace
 from torchtriage.causality.clock_offsets import clock_offsets
 from torchtriage.causality.consequences import unexplained
 from torchtriage.causality.file_order import infer_times, order_by_failure
-from torchtriage.causality.findings import Finding
 from torchtriage.causality.hang_evidence import with_evidence
 from torchtriage.causality.issue_titles import heading, title
 from torchtriage.causality.quoted_errors import alarming_lines, passages, quoted_errors, without_ignored_exceptions
 from torchtriage.causality.quoting_documents import without_quotes
-from torchtriage.causality.read_runs import ReadRuns
-from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.survived import reports_process_failure
 from torchtriage.causality.thresholds import HANG_BEATS, HANG_FORMS, HANG_SECONDS
 from torchtriage.causality.trailing_errors import trailing_errors
@@ -24,6 +21,9 @@ from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.matching.masking import mask_all
 from torchtriage.reading.prefixes.times import seconds_between
+from torchtriage.runs.findings import Finding
+from torchtriage.runs.read_runs import ReadRuns
+from torchtriage.runs.run_reading import Reading
 
 # Sources whose lines may show more when they are read again.
 _REREAD = frozenset({EventSource.MATCHED_LINE, EventSource.CUT_TRACEBACK})

@@ -10,12 +10,12 @@ import hashlib
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
-from torchtriage.causality.findings import Finding
 from torchtriage.domain.entry import Entry, Role
 from torchtriage.domain.event import Frame, Raised, Where
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching.masking import mask, mask_all
 from torchtriage.reading.redaction.redact import redact
+from torchtriage.runs.findings import Finding
 
 VERSION = "v1"
 _MAX_MESSAGE_LENGTH = 300  # characters of the masked message that are used

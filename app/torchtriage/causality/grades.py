@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from torchtriage.causality.findings import Finding
 from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import EventSource, Where
+from torchtriage.runs.findings import Finding
 
 
 class Grade(IntEnum):

@@ -3,12 +3,12 @@ recorder: missing: Ranks 3, 6; in all_reduce 168 of default_pg; waiting 14; …`
 
 from __future__ import annotations
 
-from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.domain.evidence import Call, Hang
 from torchtriage.domain.line import START, Line
 from torchtriage.domain.rank_set import RankSet
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.runs.run_reading import Reading
 
 _SPACE = lazy_regex(r"[\s;]+")
 

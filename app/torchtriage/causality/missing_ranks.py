@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from torchtriage.causality.findings import Finding
 from torchtriage.causality.grades import grade
-from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import MIN_RANKS_LOSING_PEER
 from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import EventSource, Where
+from torchtriage.runs.findings import Finding
+from torchtriage.runs.run_reading import Reading
 
 
 def rank_timeouts_point_to(reading: Reading) -> int | None:

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from torchtriage.causality.findings import Finding
-from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import CHANGES, DEFINITIONS, HEADINGS
 from torchtriage.domain.event import EventSource
 from torchtriage.domain.line import Line
 from torchtriage.facts.document_regexes import DocumentRegexes
 from torchtriage.facts.log_classifier import is_written_by_person
+from torchtriage.runs.findings import Finding
+from torchtriage.runs.run_reading import Reading
 
 # Sources that are single lines. Events of all other sources have a form that only a program prints.
 _SINGLE = frozenset({EventSource.MATCHED_LINE, EventSource.CUT_TRACEBACK, EventSource.EXCEPTION_LINE})

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from torchtriage.causality.clock_offsets import report_time
-from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
 from torchtriage.causality.grades import Grade, grade
 from torchtriage.causality.missing_ranks import awaited, rank_timeouts_point_to
 from torchtriage.causality.root_cause import Choice
-from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import MAX_PROCESSES_PER_HOST, OWN_WORDS
 from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.event import Event, EventSource, Where
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.runs.findings import Finding
+from torchtriage.runs.run_reading import Reading
 
 Place = tuple[int | None, int | None, str | None]
 # Ranks as people and their loggers write them inside a line: [rank3], (rank=3), RANK:3; not the rank of a memory

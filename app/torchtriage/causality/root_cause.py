@@ -10,11 +10,9 @@ from typing import Any
 from torchtriage.causality.clean_up import clean_up
 from torchtriage.causality.clock_offsets import report_time
 from torchtriage.causality.consequences import unexplained
-from torchtriage.causality.findings import Finding, failing_findings
 from torchtriage.causality.grades import Grade, grade
 from torchtriage.causality.missing_ranks import earlier_cause_of_awaited
 from torchtriage.causality.rules import Rule, first_applying
-from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.survived import (
     FailureContext,
     Others,
@@ -31,6 +29,8 @@ from torchtriage.domain.line import Line
 from torchtriage.facts.line_facts import LineRegexes
 from torchtriage.facts.log_classifier import is_written_by_person
 from torchtriage.lazy_regex import lazy_regex
+from torchtriage.runs.findings import Finding, failing_findings
+from torchtriage.runs.run_reading import Reading
 
 # srun: error: c12: tasks 0-63: Exited with exit code 1 · slurmstepd: error: *** JOB 31 ON c12 CANCELLED AT …
 _TASK_FAILED = lazy_regex(r"^srun: error: \S+: tasks? \S+: |\*\*\* (?:JOB|STEP) \S+ ON \S+ (?:CANCELLED|FAILED)")

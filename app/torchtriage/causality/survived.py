@@ -6,7 +6,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torchtriage.causality.findings import Finding
 from torchtriage.causality.rules import Rule, first_applying
 from torchtriage.causality.thresholds import (
     ANSWER_WITHIN,
@@ -30,6 +29,7 @@ from torchtriage.facts import CollectedFacts
 from torchtriage.facts.scan_regex import ScanRegex
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.horovod import STALLED
+from torchtriage.runs.findings import Finding
 
 _REFUSED = lazy_regex(r"(\S+\.py): error: ")  # argparse
 

@@ -47,12 +47,9 @@ HANG_SECONDS = 3600.0  # seconds without output; evaluating and saving checkpoin
 HANG_BEATS = 3  # times that a monitor prints the same line: two may be a coincidence
 HANG_FORMS = 3  # different lines that a monitor prints in turn
 
-TITLE_WITHIN = 2  # lines at the start of a log; the title that a person put above it is among them
-MAX_PASTE_LINES = 300  # lines; a longer text is not a paste
 PASSAGE = 6  # lines that are read as one message, because a chat may have wrapped it
 MAX_WARNING_LINES = 20  # lines of a Python warning at most
 MAX_ERRORS_REPORTED = 3  # errors without an entry that are reported for one file, or for one paste
-ERRORS_WITHIN = 40  # lines at the end of a file; a run that is known to have failed says why among them
 ERRORS_ALONE_WITHIN = 5  # lines at the end of a file; an error that nothing else confirms must be among them
 
 # When a text is not a log but only quotes errors (quoting_documents.py)

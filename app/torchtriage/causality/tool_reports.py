@@ -14,17 +14,17 @@ from typing import NamedTuple
 from torchtriage.causality.clock_offsets import ahead
 from torchtriage.causality.consequences import explains
 from torchtriage.causality.ending import ending
-from torchtriage.causality.findings import Finding, failing_findings
 from torchtriage.causality.grades import Grade, grade
 from torchtriage.causality.root_cause import Choice
 from torchtriage.causality.rules import Rule, first_applying
-from torchtriage.causality.run_reading import Reading
 from torchtriage.causality.thresholds import CLOCKS_APART
 from torchtriage.domain.entry import Kind, Role
 from torchtriage.domain.host import host_name
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.file_types import FileForm
 from torchtriage.reading.prefixes.times import seconds_between
+from torchtriage.runs.findings import Finding, failing_findings
+from torchtriage.runs.run_reading import Reading
 
 _OF_THE_JOB = frozenset({FileForm.SLURM_JOB, FileForm.KUBERNETES})  # forms of reports that are only about this run
 _ZONE = lazy_regex(r"(?:Z|[+-]\d\d:?\d\d)$")

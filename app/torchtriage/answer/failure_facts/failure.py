@@ -8,11 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
-from torchtriage.causality import context_lines
-from torchtriage.causality.findings import Finding
 from torchtriage.causality.fingerprint import raised_of
 from torchtriage.causality.root_cause import Choice
-from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.event import Frame, Raised, Where, without_lookups
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line, Position
@@ -21,6 +18,9 @@ from torchtriage.domain.vocabulary import VocabularyPattern
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.tracebacks.grammar import LIBRARY
 from torchtriage.reading.redaction.redact import redact
+from torchtriage.runs import context_lines
+from torchtriage.runs.findings import Finding
+from torchtriage.runs.run_reading import Reading
 
 # Code that was generated at run time, a program that pip installed, or Windows' own module folder. Fingerprints count
 # these as the user's, so `Frame.user_code` does too.

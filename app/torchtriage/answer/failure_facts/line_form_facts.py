@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from torchtriage.answer.failure_facts.failure import Failure
-from torchtriage.causality import context_lines
-from torchtriage.causality.findings import Finding
 from torchtriage.domain.fact import Fact
 from torchtriage.domain.line import Line, Position
 from torchtriage.facts import progress
 from torchtriage.facts.line_forms import MOMENT, PROCESS, LineForms, LineValue
+from torchtriage.runs import context_lines
+from torchtriage.runs.findings import Finding
 
 _PROGRESS_OF = "progress_of"
 _MAX_FINDINGS = 64

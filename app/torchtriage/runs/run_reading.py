@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from torchtriage.causality.context_lines import Above
-from torchtriage.causality.error_lines import ErrorLines
-from torchtriage.causality.findings import Finding, Findings, failing_findings, with_matches
 from torchtriage.domain.event import Event
 from torchtriage.domain.evidence import NO_EVIDENCE, Evidence
 from torchtriage.domain.line import Line, Position
@@ -17,6 +14,9 @@ from torchtriage.facts.log_classifier import is_training_log
 from torchtriage.matching.matcher import Matcher
 from torchtriage.parsing.run_extractors import RunExtractors
 from torchtriage.reading.file_types import FileForm
+from torchtriage.runs.context_lines import Above
+from torchtriage.runs.error_lines import ErrorLines
+from torchtriage.runs.findings import Finding, Findings, failing_findings, with_matches
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,6 @@ from dataclasses import dataclass, field, replace
 from itertools import dropwhile, islice, repeat
 from operator import attrgetter
 
-from torchtriage.causality.context_lines import ContextLines
-from torchtriage.causality.error_lines import ErrorLines
-from torchtriage.causality.findings import Findings, without_node_ranks
-from torchtriage.causality.run_reading import Reading
-from torchtriage.causality.thresholds import MAX_PASTE_LINES, TITLE_WITHIN
-from torchtriage.causality.trailing_errors import FileEnds
 from torchtriage.domain.event import Event, EventSource
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.facts import CollectedFacts
@@ -22,7 +16,14 @@ from torchtriage.matching.prefilter import NOTHING, LineHints
 from torchtriage.parsing.extractor import SharedState
 from torchtriage.parsing.repeated_frames import RepeatedFrames
 from torchtriage.parsing.run_extractors import RunExtractors
+from torchtriage.runs.context_lines import ContextLines
+from torchtriage.runs.error_lines import ErrorLines
+from torchtriage.runs.file_ends import FileEnds
+from torchtriage.runs.findings import Findings, without_node_ranks
+from torchtriage.runs.run_reading import Reading
 
+HEAD_LINES = 2  # lines at the start of a log; the title that a person put above it is among them
+MAX_PASTE_LINES = 300  # lines; a longer text is not a paste
 _BEGINS, _FACTS = attrgetter("begins"), attrgetter("facts")
 _OF_AGENTS = frozenset({EventSource.ELASTIC_AGENT, EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE})
 
@@ -185,9 +186,9 @@ class RunReader:
         return line, known
 
     def _keep(self, lines: Sequence[Line]) -> None:
-        if len(self.head) < TITLE_WITHIN:
+        if len(self.head) < HEAD_LINES:
             new = lines if self.head else dropwhile(lambda line: not line.text.strip("\0 \t"), lines)
-            self.head += islice(new, TITLE_WITHIN - len(self.head))
+            self.head += islice(new, HEAD_LINES - len(self.head))
         self.last_position = lines[-1].position
         self.ranks.update([line.rank for line in lines if line.rank is not None])
         if self.paste is not None:

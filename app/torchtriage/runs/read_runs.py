@@ -11,10 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
-from torchtriage.causality.event_extraction import RunReader
-from torchtriage.causality.file_order import Clock
-from torchtriage.causality.findings import Finding
-from torchtriage.causality.run_reading import Reading
 from torchtriage.domain.evidence import Evidence
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.domain.trace import SAMPLE, Trace
@@ -40,6 +36,10 @@ from torchtriage.reading.sources import LogFile, Run
 from torchtriage.reading.unwrap import Unwrapped, unwrap
 from torchtriage.reading.whole_files import NotRead
 from torchtriage.reading.windows import WHOLE, Windows
+from torchtriage.runs.clock import Clock
+from torchtriage.runs.findings import Finding
+from torchtriage.runs.run_reader import RunReader
+from torchtriage.runs.run_reading import Reading
 
 _BATCH = 256  # lines at least that are processed together
 _BESIDE = 1 << 30  # the file number of the first report: in the order of the run, reports come after all logs
