@@ -23,7 +23,7 @@ with atheris.instrument_imports(include=["torchtriage"]):
     from torchtriage.knowledge import BUILT_IN
     from torchtriage.knowledge.loader import load
     from torchtriage.reading.sources import LogFile, Run, from_bytes
-    from torchtriage.reading.unpack import Budget, Upload, unpack
+    from torchtriage.reading.unpack import UnpackBudget, Upload, unpack
 
 from tests.properties.pieces import LINES, PREFIXES
 
@@ -34,7 +34,7 @@ UNPACKED = 64 << 20  # bytes that an upload may unpack to
 
 def upload(data: bytes) -> Run:
     """Returns the run in an upload of these bytes."""
-    files = unpack(Upload("log", iter((data,))), Budget(UNPACKED))
+    files = unpack(Upload("log", iter((data,))), UnpackBudget(UNPACKED))
 
     def inside() -> Iterator[LogFile]:
         for file in files:

@@ -10,7 +10,7 @@ from torchtriage.engine import Engine
 from torchtriage.reading.file_types import FileForm, form_of
 from torchtriage.reading.pickled_dumps import MAX_BYTES, as_text, is_pickled_dump
 from torchtriage.reading.sources import open_path
-from torchtriage.reading.unpack import Budget, Upload, unpack
+from torchtriage.reading.unpack import UnpackBudget, Upload, unpack
 
 WORDS = b"X\x07\0\0\0entriesX\x09\0\0\0pg_configX\x06\0\0\0seq_id"
 DUMP = {
@@ -34,7 +34,7 @@ def reason_of(data: bytes) -> str:
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 def test_a_pickle_of_any_protocol_comes_out_of_an_upload_as_json(protocol: int) -> None:
-    [file] = unpack(Upload("_dump_3", iter((pickle.dumps(DUMP, protocol),))), Budget(None))
+    [file] = unpack(Upload("_dump_3", iter((pickle.dumps(DUMP, protocol),))), UnpackBudget(None))
     text = b"".join(file.chunks)
     assert json.loads(text) == DUMP
     assert text.count(b"\n") == 3  # what it tells of the groups, an entry, and the end

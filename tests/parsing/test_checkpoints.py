@@ -10,7 +10,15 @@ from torchtriage.domain.line import Line, Position
 from torchtriage.domain.verdict import Checkpoint
 from torchtriage.engine import Engine
 from torchtriage.facts import collector
-from torchtriage.facts.checkpoints import FAILED, LIST, STARTED, WRITTEN, Message, Messages, completed_checkpoints
+from torchtriage.facts.checkpoints import (
+    FAILED,
+    LIST,
+    STARTED,
+    WRITTEN,
+    CheckpointMessage,
+    Messages,
+    completed_checkpoints,
+)
 from torchtriage.reading import hit_selection
 from torchtriage.reading.scan import Scanner
 from torchtriage.reading.skipped_lines import OF_FIRST_RANKS, joined
@@ -39,29 +47,29 @@ def saved(engine: Engine, *lines: str) -> list[tuple[str | None, int | None, str
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("saving checkpoint at iteration     500 to /ckpt/gpt in torch_dist format", Message(STARTED, "/ckpt/gpt", 500)),
-        ("  successfully saved checkpoint from iteration     500 to /ckpt/gpt", Message(WRITTEN, "/ckpt/gpt", 500)),
-        ("Saving model checkpoint to out/checkpoint-500", Message(STARTED, "out/checkpoint-500", 500)),
+        ("saving checkpoint at iteration     500 to /ckpt/gpt in torch_dist format", CheckpointMessage(STARTED, "/ckpt/gpt", 500)),
+        ("  successfully saved checkpoint from iteration     500 to /ckpt/gpt", CheckpointMessage(WRITTEN, "/ckpt/gpt", 500)),
+        ("Saving model checkpoint to out/checkpoint-500", CheckpointMessage(STARTED, "out/checkpoint-500", 500)),
         ("[Rank 0] Saving model checkpoint: /c/global_step7/mp_rank_00_model_states.pt",
-         Message(STARTED, "/c/global_step7", 7)),
-        ("[Torch] Saved /c/global_step7/zero_pp_rank_0_mp_rank_00_optim_states.pt.", Message(STARTED, "/c/global_step7", 7)),
-        ("[Torch] Checkpoint global_step7 is ready now!", Message(WRITTEN, "global_step7", 7)),
+         CheckpointMessage(STARTED, "/c/global_step7", 7)),
+        ("[Torch] Saved /c/global_step7/zero_pp_rank_0_mp_rank_00_optim_states.pt.", CheckpointMessage(STARTED, "/c/global_step7", 7)),
+        ("[Torch] Checkpoint global_step7 is ready now!", CheckpointMessage(WRITTEN, "global_step7", 7)),
         ("Epoch 1, global step 99: 'val_loss' reached 1.2 (best 1.2), saving model to '/o/epoch=1-step=99.ckpt' as top 1",
-         Message(STARTED, "/o/epoch=1-step=99.ckpt", 99)),
+         CheckpointMessage(STARTED, "/o/epoch=1-step=99.ckpt", 99)),
         ("Async checkpoint save for step 40 (/r/gpt-step=40.ckpt) finalized successfully.",
-         Message(WRITTEN, "/r/gpt-step=40.ckpt", 40)),
+         CheckpointMessage(WRITTEN, "/r/gpt-step=40.ckpt", 40)),
         ("Saved checkpoint checkpoints/checkpoint_6_4000.pt (epoch 6 @ 4000 updates, score 2.1)",
-         Message(WRITTEN, "checkpoints/checkpoint_6_4000.pt", 4000)),
-        ("Saving checkpoint to ./output/model_final.pth", Message(STARTED, "./output/model_final.pth")),
-        ("Finished saving the checkpoint (or staging if async is enabled)in 5.53 seconds.", Message(WRITTEN)),
-        ("saved ckpt/step20.pt", Message(WRITTEN, "ckpt/step20.pt", 20)),
-        ("Failed to save checkpoint: No space left on device", Message(FAILED)),
+         CheckpointMessage(WRITTEN, "checkpoints/checkpoint_6_4000.pt", 4000)),
+        ("Saving checkpoint to ./output/model_final.pth", CheckpointMessage(STARTED, "./output/model_final.pth")),
+        ("Finished saving the checkpoint (or staging if async is enabled)in 5.53 seconds.", CheckpointMessage(WRITTEN)),
+        ("saved ckpt/step20.pt", CheckpointMessage(WRITTEN, "ckpt/step20.pt", 20)),
+        ("Failed to save checkpoint: No space left on device", CheckpointMessage(FAILED)),
         ("Loading checkpoint from out/checkpoint-500", None),
         ("saved figure.png", None),
         ("    torch.save(model.state_dict(), 'last.pt')", None),
     ],
 )  # fmt: skip
-def test_what_a_line_says(messages: Messages, text: str, message: Message | None) -> None:
+def test_what_a_line_says(messages: Messages, text: str, message: CheckpointMessage | None) -> None:
     assert messages.read(text) == message
 
 
@@ -115,7 +123,7 @@ def test_the_last_one_is_found_in_the_middle_of_a_big_log(engine: Engine) -> Non
 
 
 def test_progress_of_others_shows_nothing_where_saving_failed() -> None:
-    lines = [(Line(1, "", "", Position(1, 1)), Message(STARTED, "a", 1))]
+    lines = [(Line(1, "", "", Position(1, 1)), CheckpointMessage(STARTED, "a", 1))]
     second, third, fourth = Position(1, 2), Position(1, 3), Position(1, 4)
     assert completed_checkpoints(lines, [second], third, failed_saving=True) == ()
     assert completed_checkpoints(lines, [second], third, failed_saving=False) == (Checkpoint("a", 1, None, 1),)

@@ -25,7 +25,7 @@ from torchtriage.engine import Engine
 from torchtriage.errors import UnreadableLog
 from torchtriage.reading import zstd
 from torchtriage.reading.sources import LogFile, Run, from_bytes
-from torchtriage.reading.unpack import Budget, Upload, unpack
+from torchtriage.reading.unpack import UnpackBudget, Upload, unpack
 
 FORMS = {**WRAPPINGS, **SURROUNDED, **COPIED, **ENVELOPES}
 REPEATED = {
@@ -56,7 +56,7 @@ def answers(engine: Engine, run: Run) -> None:
 
 def upload(data: bytes) -> Run:
     def files() -> Any:
-        for file in unpack(Upload("log", iter((data,))), Budget(1 << 24)):
+        for file in unpack(Upload("log", iter((data,))), UnpackBudget(1 << 24)):
             yield LogFile(file.name, lambda file=file: file.chunks)  # type: ignore[misc]
 
     return Run("log", files, several=True)

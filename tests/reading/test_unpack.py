@@ -19,7 +19,7 @@ from tests import hostile_uploads
 from tests.services.logs import tar
 from torchtriage.errors import LogTooLarge, StorageUnavailable, UnreadableLog
 from torchtriage.reading import unpack as unpack_module
-from torchtriage.reading.unpack import Budget, Upload, clean_name, unpack
+from torchtriage.reading.unpack import UnpackBudget, Upload, clean_name, unpack
 from torchtriage.reading.zstd import compress
 
 LIMIT = 1_000_000
@@ -28,7 +28,7 @@ LINES = b"".join(b"step %d loss 2.5\n" % i for i in range(5000))
 
 def unpacked(content: bytes, name: str = "log", step: int = 1000, limit: int = LIMIT) -> dict[str, bytes]:
     chunks = (content[at : at + step] for at in range(0, len(content), step))
-    return {file.name: b"".join(file.chunks) for file in unpack(Upload(name, chunks), Budget(limit))}
+    return {file.name: b"".join(file.chunks) for file in unpack(Upload(name, chunks), UnpackBudget(limit))}
 
 
 def pack_gzip(content: bytes) -> bytes:
@@ -147,7 +147,7 @@ def test_a_bomb_ends_at_the_limit_in_little_memory(pack: Callable[[], bytes]) ->
     packed = pack()
 
     def read() -> None:
-        for file in unpack(Upload("log", iter([packed])), Budget(LIMIT)):
+        for file in unpack(Upload("log", iter([packed])), UnpackBudget(LIMIT)):
             for _ in file.chunks:
                 pass
 
@@ -167,7 +167,7 @@ def test_little_that_makes_much_work_is_refused(name: str, monkeypatch: pytest.M
 
     def read() -> None:
         nonlocal came_out
-        for file in unpack(Upload("log", iter([packed])), Budget(20 << 30)):
+        for file in unpack(Upload("log", iter([packed])), UnpackBudget(20 << 30)):
             for chunk in file.chunks:
                 came_out += len(chunk)
 
@@ -204,7 +204,7 @@ def test_who_watches_is_reported_of_everything_and_can_end_it() -> None:
                 raise Enough
             seen += size
 
-        for file in unpack(Upload("log", iter([packed]), watch=watch), Budget(LIMIT)):
+        for file in unpack(Upload("log", iter([packed]), watch=watch), UnpackBudget(LIMIT)):
             for _ in file.chunks:
                 pass
         return seen
@@ -252,5 +252,5 @@ def test_an_upload_is_read_as_it_comes() -> None:
         for i in itertools.count():
             yield b"step %d\n" % i
 
-    (file,) = itertools.islice(unpack(Upload("log", endless()), Budget(10**9)), 1)
+    (file,) = itertools.islice(unpack(Upload("log", endless()), UnpackBudget(10**9)), 1)
     assert next(file.chunks).startswith(b"step 0\n")

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from tests.services.logs import HEALTHY, OUT_OF_MEMORY, upload
 from torchtriage.answer.explain_match import Why
-from torchtriage.domain.access import Change
+from torchtriage.domain.access import AuditLine
 from torchtriage.domain.draft import Draft, DraftCheck
 from torchtriage.domain.entry import Entry, KnowledgeBase
 from torchtriage.domain.incident import Job, State, VerdictKey
@@ -135,7 +135,7 @@ def test_it_shows_the_changes_applies_them_and_keeps_old_verdicts(service: Servi
     trail = tokens.changes(service.database, ChangeFilter("incidents"), 1).items
     told = {"changed": 2, "of": 2, "knowledge": later.knowledge_version, "whole": True}
     assert [(change.by, change.action, change.detail) for change in trail] == [("ann", "retriage", told)]
-    assert isinstance(trail[0], Change)
+    assert isinstance(trail[0], AuditLine)
 
 
 def test_an_interrupted_one_is_in_the_audit_log_too(service: Service) -> None:

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 import torchtriage
 from tests.web.logs import OOM
-from torchtriage.domain.access import Change, Scope
+from torchtriage.domain.access import AuditLine, Scope
 from torchtriage.domain.group import GroupChange, GroupFilter, GroupStatus
 from torchtriage.services import tokens
 from torchtriage.services.groups import change_group, list_groups
@@ -47,7 +47,7 @@ def test_everything_that_is_written_down_has_its_words() -> None:
 
 
 def test_a_change_is_shown_in_the_readers_language() -> None:
-    merged = Change(AT, "ann", "merge", "group 7", {})
+    merged = AuditLine(AT, "ann", "merge", "group 7", {})
     english, chinese = change_lines([merged], "en")[0], change_lines([merged], "zh")[0]
     assert (english.did, english.thing, english.address) == ("merged others into", "group 7", "/groups/7")
     assert (chinese.did, chinese.thing, chinese.address) == ("合并", "分组 7", "/groups/7")
@@ -55,7 +55,7 @@ def test_a_change_is_shown_in_the_readers_language() -> None:
 
 def test_deleted_or_unknown_subjects_have_no_link() -> None:
     gone, odd = change_lines(
-        [Change(AT, "ann", "forget", "incident 3", {}), Change(AT, "ann", "paint", "shed", {})], "zh"
+        [AuditLine(AT, "ann", "forget", "incident 3", {}), AuditLine(AT, "ann", "paint", "shed", {})], "zh"
     )
     assert (gone.did, gone.thing, gone.address) == ("删除", "故障 3", None)
     assert (odd.did, odd.thing, odd.address) == ("paint", "shed", None)

@@ -25,7 +25,7 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.linear_regex import linear_regex
 from torchtriage.matching.matcher import Matcher, frames_text
 from torchtriage.matching.patterns import Patterns
-from torchtriage.matching.sign_alignment import Alignment, Token, align
+from torchtriage.matching.sign_alignment import Alignment, SignToken, align
 from torchtriage.reading.blocks import blocks
 from torchtriage.reading.prefixes.learned import Labels
 from torchtriage.reading.prefixes.strip import strip_prefixes
@@ -98,7 +98,7 @@ class SignResult:
     where: str
     state: str
     share: float
-    tokens: tuple[Token, ...] = ()
+    tokens: tuple[SignToken, ...] = ()
     line: int | None = None
     file: str | None = None
     text: str = ""

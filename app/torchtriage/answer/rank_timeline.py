@@ -12,7 +12,7 @@ from torchtriage.domain.line import Position
 from torchtriage.domain.rank_set import RankSet
 from torchtriage.domain.verdict import RankMark, RootCause
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.runs.findings import Finding, Place
+from torchtriage.runs.findings import Finding, FirstSeen
 from torchtriage.runs.run_reading import Reading
 
 MAX_OWN_MARKS = 64  # ranks that get their own marks; if there are more, ranks of one kind share a mark
@@ -28,7 +28,7 @@ class _Mark:
 
     rank: int
     kind: str
-    place: Place
+    place: FirstSeen
     entry: str | None
     waited: float | None
     exit: bool
@@ -61,7 +61,7 @@ def _finding_marks(choice: Choice, reading: Reading, root: RootCause) -> Iterabl
         line = chosen.event.line
         # If only other ranks report it, the rank itself wrote no line, so there is no line and no time.
         missing = bool(chosen.places) and root.rank not in chosen.places
-        shown = Place(line.position, line.number, line.file, None if missing else chosen.event.time)
+        shown = FirstSeen(line.position, line.number, line.file, None if missing else chosen.event.time)
         place = chosen.places.get(root.rank, shown)
         yield _Mark(root.rank, "missing" if missing else "first", place, chosen.entry, None, False)
     for finding in reading.findings:

@@ -11,7 +11,7 @@ _PART = lazy_regex(r"^([a-z][\w.-]*?)? *(>=|<=|==|<|>) *(\d+(?:\.\d+)*)$")
 _PLAIN = lazy_regex(r"^\d+(?:\.\d+)*")
 _LAST = (1 << 30,)
 
-Span = tuple[tuple[int, ...], tuple[int, ...]]  # from the first version (included) to the last (excluded)
+VersionRange = tuple[tuple[int, ...], tuple[int, ...]]  # from the first version (included) to the last (excluded)
 
 
 def shown(applies: str, versions: dict[str, str]) -> tuple[str | None, bool | None]:
@@ -39,7 +39,7 @@ def _package(applies: str) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def _span(text: str) -> Span | None:
+def _span(text: str) -> VersionRange | None:
     """Returns the versions that meet all parts of a range. `==1.10` means 1.10 and all its patch releases."""
     low: tuple[int, ...] = ()
     high: tuple[int, ...] = _LAST

@@ -20,7 +20,7 @@ from torchtriage.causality.thresholds import (
     STEPS_AGREE,
 )
 from torchtriage.domain.event import Event, EventSource
-from torchtriage.domain.evidence import Evidence, RankTimes
+from torchtriage.domain.evidence import RankTimes, RunEvidence
 from torchtriage.domain.verdict import ClockOffset
 from torchtriage.facts import CollectedFacts
 from torchtriage.facts.host_steps import host_of_line, spans
@@ -34,7 +34,7 @@ _Span = tuple[str, str]
 _Call = tuple[str, int]  # process group, sequence number
 
 
-def clock_offsets(facts: CollectedFacts, evidence: Evidence) -> tuple[ClockOffset, ...]:
+def clock_offsets(facts: CollectedFacts, evidence: RunEvidence) -> tuple[ClockOffset, ...]:
     """Returns the hosts whose clocks are wrong. The reference is a host that agrees with most others; of two hosts it
     is the one that is behind. Returns nothing if only one host logged steps or left dumps, or if their times do not
     agree on an offset. Offsets from log lines come first, because a log collector may have added the times with another

@@ -18,7 +18,7 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.runs.findings import Finding
 from torchtriage.runs.run_reading import Reading
 
-Place = tuple[int | None, int | None, str | None]
+RankAndHost = tuple[int | None, int | None, str | None]
 # Ranks as people and their loggers write them inside a line: [rank3], (rank=3), RANK:3; not the rank of a memory
 # module.
 _WRITTEN = lazy_regex(
@@ -47,7 +47,7 @@ _WHOLE_RUN = (EventSource.LAUNCHER, EventSource.SLURM)  # sources that report on
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class UnplacedFailure:
     """A finding whose rank is unknown, and everything that may name it. `own` is the finding's own local rank."""
 
     finding: Finding
@@ -61,16 +61,18 @@ class RankRule:
     """A rule that finds the rank of a finding that names none. The first rule that returns a rank decides."""
 
     name: str
-    rank: Callable[[Case], int | None]
+    rank: Callable[[UnplacedFailure], int | None]
     reason: str
     reason_zh: str
     whole_run: bool = False  # whether the rule also applies if a launcher or scheduler reports on all processes
 
 
-def place_of(finding: Finding, choice: Choice, reading: Reading, captured: str | None) -> tuple[Place, RankRule | None]:
+def place_of(
+    finding: Finding, choice: Choice, reading: Reading, captured: str | None
+) -> tuple[RankAndHost, RankRule | None]:
     """Returns the rank, local rank and host of a finding, each None if unknown, and the rule that found the rank, or
     None if the finding names it itself."""
-    case = Case(finding, choice, reading)
+    case = UnplacedFailure(finding, choice, reading)
     if finding in reading.report_findings:
         return _place_of_report(finding, choice, reading, captured)
     if finding.event.source is EventSource.EVIDENCE:
@@ -103,7 +105,7 @@ def place_of(finding: Finding, choice: Choice, reading: Reading, captured: str |
 
 def _place_of_report(
     finding: Finding, choice: Choice, reading: Reading, captured: str | None
-) -> tuple[Place, RankRule | None]:
+) -> tuple[RankAndHost, RankRule | None]:
     """Returns the host of what a tool reports; tools do not know ranks. If the failure in the log has the same cause,
     its place is returned too."""
     own, host = choice.instead_of, finding.event.host
@@ -113,7 +115,7 @@ def _place_of_report(
     return (None, None, host or _only_host(reading)), None
 
 
-def _by_rules(rules: Sequence[RankRule], case: Case) -> tuple[int | None, RankRule | None]:
+def _by_rules(rules: Sequence[RankRule], case: UnplacedFailure) -> tuple[int | None, RankRule | None]:
     whole_run = case.finding.event.source in _WHOLE_RUN
     for rule in rules:
         if (rule.whole_run or not whole_run) and (rank := rule.rank(case)) is not None:
@@ -121,7 +123,7 @@ def _by_rules(rules: Sequence[RankRule], case: Case) -> tuple[int | None, RankRu
     return None, None
 
 
-def _waited(case: Case) -> bool:
+def _waited(case: UnplacedFailure) -> bool:
     """Returns whether the finding says that ranks timed out waiting. Such a rank did not fail first."""
     finding = case.finding
     echo = finding.match is not None and finding.match.entry.kind is Kind.CONSEQUENCE
@@ -129,30 +131,30 @@ def _waited(case: Case) -> bool:
     return waited or finding.event.source is EventSource.COLLECTIVE_MISMATCH
 
 
-def _first_exited_task(case: Case) -> Event | None:
+def _first_exited_task(case: UnplacedFailure) -> Event | None:
     """Returns srun's message about the task that exited first, if its tasks are the ranks."""
     of_a_task = case.finding.event.source not in _WHOLE_RUN or case.finding.has_role(Role.NOT_STARTED)
     return _task(case.choice, case.finding) if of_a_task and not _has_launcher_agent(case.reading) else None
 
 
-def _same_on_rank(case: Case) -> int | None:
+def _same_on_rank(case: UnplacedFailure) -> int | None:
     return min(case.finding.ranks) if len(case.finding.ranks) == 1 else None
 
 
-def _by_communicator(case: Case) -> int | None:
+def _by_communicator(case: UnplacedFailure) -> int | None:
     return case.reading.extractors.nccl.rank_of(case.finding.event.text, case.reading.facts.world_size)
 
 
-def _local_is_rank(case: Case) -> int | None:
+def _local_is_rank(case: UnplacedFailure) -> int | None:
     return case.own if case.own is not None and _first_host(case.finding, case.reading) else None
 
 
-def _rank_of_exited_task(case: Case) -> int | None:
+def _rank_of_exited_task(case: UnplacedFailure) -> int | None:
     left = _first_exited_task(case)
     return left.rank if left is not None else None
 
 
-def _killed_for_memory(case: Case) -> int | None:
+def _killed_for_memory(case: UnplacedFailure) -> int | None:
     finding = case.finding
     return _killed(case.choice, finding.attempt) if _FOR_MEMORY.search(finding.event.text) else None
 
@@ -186,7 +188,7 @@ def _has_launcher_agent(reading: Reading) -> bool:
     return reading.extractors.elastic.attempt > 0 or reading.facts.launcher not in ("srun", "python", None)
 
 
-def _place_of_finding(finding: Finding, choice: Choice, reading: Reading, captured: str | None) -> Place:
+def _place_of_finding(finding: Finding, choice: Choice, reading: Reading, captured: str | None) -> RankAndHost:
     """Returns the place that the message names, else the event's own, else the place of the exit status that
     followed."""
     event = finding.event

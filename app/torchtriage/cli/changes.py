@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torchtriage.domain.access import Change
+    from torchtriage.domain.access import AuditLine
 
 _MAX_COUNT = 50
 
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _line(change: Change) -> str:
+def _line(change: AuditLine) -> str:
     from torchtriage.domain.timestamps import iso
 
     words = (iso(change.at), change.by, change.action, change.subject, json.dumps(change.detail, ensure_ascii=False))

@@ -15,7 +15,7 @@ from torchtriage.errors import NotFound
 if TYPE_CHECKING:
     from torchtriage.answer.explain_match import CaseResult, SignResult, Why
     from torchtriage.domain.entry import KnowledgeBase, Language
-    from torchtriage.matching.sign_alignment import Token
+    from torchtriage.matching.sign_alignment import SignToken
 
 _MAX_PATTERN = 100  # columns of a pattern or value; --json prints all of it
 _MAX_SIGNS = 5  # number of signs that are printed, those that matched furthest first; --json prints all
@@ -78,7 +78,7 @@ def _shortened(case: CaseResult) -> CaseResult:
     return replace(case, value=cut(case.value, _MAX_PATTERN), other=cut(case.other, _MAX_PATTERN))
 
 
-def _token(token: Token) -> str:
+def _token(token: SignToken) -> str:
     shown = _MARKS[token.state].format(token.sign)
     if token.state == "found" and token.instead:
         return f"+{token.instead!r} {shown}"

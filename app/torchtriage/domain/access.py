@@ -59,7 +59,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AuditLine:
     """One line of the audit log: who changed what, and when. `detail` has the changed values under `before` and
     `after`. `id` is set when the line is written."""
 

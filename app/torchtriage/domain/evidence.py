@@ -165,7 +165,7 @@ class Hang:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class RunEvidence:
     """The evidence of a run: the forms of its files, and what they show. `stacked` is the number of ranks with a stack,
     `world_size` the number of ranks according to the dumps."""
 
@@ -179,4 +179,4 @@ class Evidence:
     times: tuple[RankTimes, ...] = ()  # of the ranks with a dump
 
 
-NO_EVIDENCE = Evidence()
+NO_EVIDENCE = RunEvidence()

@@ -14,7 +14,7 @@ SAMPLE = 80  # characters of a sample
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TraceStep:
     """One step of a triage: its name, its seconds, its result (`412 lines`) and a few samples of the result."""
 
     name: str
@@ -38,7 +38,7 @@ class Trace:
         self._clock = clock
         self._last = clock()
         self._streams: dict[tuple[str, str], _Stream] = {}
-        self._steps: list[Step] = []
+        self._steps: list[TraceStep] = []
 
     def through(
         self, name: str, unit: str, items: Iterable[T], count: Callable[[T], int], sample: Callable[[T], str]
@@ -66,14 +66,14 @@ class Trace:
         now, before = self._clock(), 0.0
         for (stream, unit), stream_of in self._streams.items():  # Each step waited for the one before it.
             self._steps.append(
-                Step(stream, stream_of.seconds - before, f"{stream_of.gave:,} {unit}", tuple(stream_of.samples))
+                TraceStep(stream, stream_of.seconds - before, f"{stream_of.gave:,} {unit}", tuple(stream_of.samples))
             )
             before = stream_of.seconds
-        self._steps.append(Step(name, now - self._last - before, gave, tuple(islice(samples, MAX_SAMPLES))))
+        self._steps.append(TraceStep(name, now - self._last - before, gave, tuple(islice(samples, MAX_SAMPLES))))
         self._streams.clear()
         self._last = now
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[TraceStep, ...]:
         """The steps in their order."""
         return tuple(self._steps)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import PurePosixPath
 
-from torchtriage.domain.evidence import Evidence, Hang, RankDump, RankStack, Source
+from torchtriage.domain.evidence import Hang, RankDump, RankStack, RunEvidence, Source
 from torchtriage.evidence import flight_recorder, fr_trace, nccl_ras, stacks
 from torchtriage.evidence.collective_vocabulary import CollectiveVocabulary
 from torchtriage.evidence.flight_recorder import newest_of_each_rank, read_dump, times_of
@@ -40,7 +40,7 @@ class CollectedEvidence:
         self._dumps: dict[int, RankDump] = {}
         self._stacks: list[RankStack] = []
         self._reports: list[nccl_ras.Report] = []
-        self._traced: list[fr_trace.Finding] = []
+        self._traced: list[fr_trace.MismatchRow] = []
 
     def log_of(self, file: LogFile, position: int, name: str | None, host: str | None = None) -> LogFile | None:
         """Returns the file if it is a log or the report of a tool. Returns None if it was other evidence, which is read
@@ -97,10 +97,10 @@ class CollectedEvidence:
         self._list(Source(name, form, rank))
         return replace(file, chunks=lambda: every, form=form)
 
-    def evidence(self, world_size: int | None, words: CollectiveVocabulary) -> Evidence:
+    def evidence(self, world_size: int | None, words: CollectiveVocabulary) -> RunEvidence:
         """Returns the evidence of all files. `world_size` is the number of ranks in the log, if known."""
         if not (self._dumps or self._stacks or self._reports or self._traced):
-            return Evidence(tuple(self._sources))
+            return RunEvidence(tuple(self._sources))
         by_rank = {stack.rank: stack for stack in self._stacks if stack.rank is not None}
         standing = {rank: doing(stack) for rank, stack in by_rank.items()}
         hang = hang_of(self._dumps, words, world_size, standing)
@@ -121,7 +121,7 @@ class CollectedEvidence:
             frozenset(range(max((world_size or 0, known or 0, *(rank + 1 for rank in self._dumps)))))
             - self._dumps.keys()
         )
-        return Evidence(
+        return RunEvidence(
             tuple(self._sources), frozenset(self._dumps), hang, len(by_rank), reported, known,
             lost if len(lost) <= len(self._dumps) else frozenset(), tuple(map(times_of, self._dumps.values())),
         )  # fmt: skip

@@ -59,7 +59,7 @@ _NUMBER = lazy_regex(r"\d{1,7}")
 
 
 @dataclass(slots=True)
-class Finding:
+class MismatchRow:
     """A collective that did not match. `missing` are ranks that did not join it; `culprits` are ranks that called
     something else."""
 
@@ -80,9 +80,9 @@ class Finding:
         return self.operation.startswith(("send", "recv"))
 
 
-def read_trace(data: bytes, file: str | None, position: int) -> list[Finding]:
+def read_trace(data: bytes, file: str | None, position: int) -> list[MismatchRow]:
     """Returns the findings of a file, in order. Raises NotRead if it contains more than such output."""
-    found: list[Finding] = []
+    found: list[MismatchRow] = []
     tables = False
     for number, text in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
         line = Line(number, text[:_MAX_LENGTH], text[:_MAX_LENGTH], Position(position, number), file)
@@ -93,7 +93,7 @@ def read_trace(data: bytes, file: str | None, position: int) -> list[Finding]:
         elif head := _FINDING.match(text):
             if len(found) >= _MAX_FINDINGS:
                 raise NotRead(f"more than {_MAX_FINDINGS:,} collectives")
-            found.append(Finding(head[1] or head[3], int(head[2] or head[4]), [line]))
+            found.append(MismatchRow(head[1] or head[3], int(head[2] or head[4]), [line]))
         elif found and (field := _FIELD.match(text)):
             _add(found[-1], field[1], field[2].strip(), line)
         elif found and (frame := _FRAME.match(text)):
@@ -104,10 +104,10 @@ def read_trace(data: bytes, file: str | None, position: int) -> list[Finding]:
     return found
 
 
-def _of_row(row: re.Match[str], line: Line) -> Finding:
+def _of_row(row: re.Match[str], line: Line) -> MismatchRow:
     group = row[2].partition(":")[2] or row[2]
     sizes = row[4].split("  ")[0].strip()[:200]
-    return Finding(
+    return MismatchRow(
         _MISSING, int(row[1]), [line], group, row[3].rpartition(":")[2], sizes, None, _ranks(row[5]), _ranks(row[6])
     )
 
@@ -116,7 +116,7 @@ def _ranks(text: str) -> frozenset[int]:
     return frozenset(int(hit[0]) for hit, _ in zip(_NUMBER.finditer(text), range(_MAX_RANKS), strict=False))
 
 
-def _add(finding: Finding, name: str, value: str, line: Line) -> None:
+def _add(finding: MismatchRow, name: str, value: str, line: Line) -> None:
     if name == "group info":
         finding.group = value.partition(":")[2] or value
     elif name == "collective":
@@ -138,7 +138,7 @@ def _add(finding: Finding, name: str, value: str, line: Line) -> None:
                 finding.culprits[int(hit[1])] = value[start:end]
 
 
-def hang_of_trace(found: Iterable[Finding], words: CollectiveVocabulary) -> Hang | None:
+def hang_of_trace(found: Iterable[MismatchRow], words: CollectiveVocabulary) -> Hang | None:
     """Returns the ranks that others wait for and that wait nowhere themselves, or None if there are none."""
     collectives = [one for one in found if not one.between_two]
     absent = [one for one in collectives if one.missing and one.kind == _MISSING]
@@ -151,7 +151,7 @@ def hang_of_trace(found: Iterable[Finding], words: CollectiveVocabulary) -> Hang
     return next(filter(None, (_other_call(one, words) for one in collectives)), None) if not absent else None
 
 
-def _other_call(finding: Finding, words: CollectiveVocabulary) -> Hang | None:
+def _other_call(finding: MismatchRow, words: CollectiveVocabulary) -> Hang | None:
     """Returns the few ranks of a group that called another operation, or used other sizes. The state of a call is not
     compared."""
     for text in finding.culprits.values():
@@ -170,7 +170,7 @@ def _other_call(finding: Finding, words: CollectiveVocabulary) -> Hang | None:
     return None
 
 
-def _call(finding: Finding, operation: str | None = None, sizes: str | None = None) -> Call:
+def _call(finding: MismatchRow, operation: str | None = None, sizes: str | None = None) -> Call:
     name = (operation or finding.operation).rpartition(":")[2] or "?"
     shown = "" if operation else (finding.sizes if sizes is None else sizes)
     return Call(finding.group, finding.sequence, name, 0, 1, sizes=shown, where=finding.where)

@@ -22,8 +22,8 @@ _TRANSFER = lazy_regex(r"(send|recv) (\d{1,7})(?:->|<-)(\d{1,7})")
 _ALL_RANKS = "default_pg"  # name of the group of all ranks
 _MAX_LINES = 6  # lines of dumps that are shown
 
-Place = tuple[str, int]  # a group, and the number of a collective in it
-Node = int | Place  # a rank, or a place
+CollectiveKey = tuple[str, int]  # a group, and the number of a collective in it
+WaitNode = int | CollectiveKey  # a rank, or a collective
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Blame:
     """Why and where one rank is at fault, and what it called instead."""
 
     kind: str
-    place: Place
+    place: CollectiveKey
     other: Call | None = None
     theirs: Call | None = None  # what the others called there, if not all are in it
 
@@ -104,7 +104,8 @@ class _Waits:
         self.groups = _groups(dumps, every)
         known = {*every, *(rank for group in self.groups.values() for rank in group.members)}
         self.lost = sorted(known - dumps.keys())
-        self.inside: dict[Place, list[int]] = {}  # for each rank and group, the first and the last pending collective
+        # for each rank and group, the first and the last pending collective
+        self.inside: dict[CollectiveKey, list[int]] = {}
         for rank, dump in dumps.items():
             for key, view in dump.groups.items():
                 for number in {view.pending[0].sequence, view.pending[-1].sequence} if view.pending else ():
@@ -143,10 +144,10 @@ class _Waits:
         """Returns whether a rank with a dump did not join a call of the group of all ranks."""
         return any(self.missing[place] for place in self.inside if not self.groups[place[0]].unsure)
 
-    def _left(self) -> dict[Place, list[int]]:
+    def _left(self) -> dict[CollectiveKey, list[int]]:
         """Returns the last call of each rank that waits nowhere, if it is unknown whether it completed. With Gloo, a
         rank whose peer is gone leaves its call with an exception."""
-        found: dict[Place, list[int]] = {}
+        found: dict[CollectiveKey, list[int]] = {}
         for rank, dump in self.dumps.items():
             views = dump.groups.values()
             if not any(view.pending or view.transfers for view in views):
@@ -155,7 +156,7 @@ class _Waits:
                     found.setdefault((last.group, last.sequence), []).append(rank)
         return found
 
-    def _lost_at(self, place: Place) -> list[int]:
+    def _lost_at(self, place: CollectiveKey) -> list[int]:
         """Returns the ranks without a dump for which the ranks at this place may have waited. No rank that does the
         same in this group, or in similar groups, got further."""
         group = self.groups[place[0]]
@@ -220,10 +221,10 @@ class _Waits:
                     found.setdefault(rank, Blame("unfinished", place))
         return found
 
-    def _mismatched_groups(self) -> dict[str, tuple[Place, dict[str, list[int]]]]:
+    def _mismatched_groups(self) -> dict[str, tuple[CollectiveKey, dict[str, list[int]]]]:
         """Returns, for each group in which ranks made different calls with the same number, the first such number and
         the ranks by call, the most frequent call first."""
-        found: dict[str, tuple[Place, dict[str, list[int]]]] = {}
+        found: dict[str, tuple[CollectiveKey, dict[str, list[int]]]] = {}
         for place in sorted(self.inside.keys() | self.left.keys(), key=lambda place: place[1]):
             sides: dict[str, list[int]] = {}
             group = self.groups[place[0]]
@@ -243,11 +244,11 @@ class _Waits:
                 found |= {rank: Blame("other-call", place, self._call_at(place, rank)) for rank in few}
         return found
 
-    def _call_at(self, place: Place, rank: int) -> Call | None:
+    def _call_at(self, place: CollectiveKey, rank: int) -> Call | None:
         group = self.groups[place[0]]
         return (group.given_up(place[1]) | group.calls(place[1])).get(rank)
 
-    def _usual(self, place: Place, sides: Mapping[str, list[int]]) -> str | None:
+    def _usual(self, place: CollectiveKey, sides: Mapping[str, list[int]]) -> str | None:
         """Returns what most ranks called at a place where they differ. If both sides are equally large, uses what
         similar groups of other ranks called there."""
         most, *others = sides
@@ -267,7 +268,9 @@ class _Waits:
         """Returns the ranks at which all waiting ends."""
         found = dict(forced)
         torn = {rank for _, sides in self.torn.values() for ranks in sides.values() for rank in ranks}
-        accused: dict[int, Place | None] = {rank: at for rank, at in self._missing_ranks().items() if rank not in torn}
+        accused: dict[int, CollectiveKey | None] = {
+            rank: at for rank, at in self._missing_ranks().items() if rank not in torn
+        }
         if with_transfers and not self.inside:
             accused.update({peer: None for peers in self.transfers.values() for peer in peers if peer in self.dumps})
         for sink in self._sinks(forced, with_transfers):
@@ -278,7 +281,7 @@ class _Waits:
                 found |= self._desynchronized(sink)
         return found
 
-    def _desynchronized(self, sink: Iterable[Node]) -> dict[int, Blame]:
+    def _desynchronized(self, sink: Iterable[WaitNode]) -> dict[int, Blame]:
         """Returns, of ranks that wait for each other, those that skipped a call or made one too many. Similar groups of
         other ranks show it: all completed the skipped call, or none joined the additional one."""
         found: dict[int, Blame] = {}
@@ -295,16 +298,16 @@ class _Waits:
         """Returns the other groups of the same name, which do the same with other ranks."""
         return [other for other in self.groups.values() if other is not group and other.name == group.name]
 
-    def _missing_ranks(self) -> dict[int, Place]:
+    def _missing_ranks(self) -> dict[int, CollectiveKey]:
         """Returns the ranks that did not join, each with the first place where it is missing."""
-        found: dict[int, Place] = {}
+        found: dict[int, CollectiveKey] = {}
         for place in sorted(self.inside, key=self._by_join_time):
             for rank in self.missing[place]:
                 found.setdefault(rank, place)
         return found
 
-    def _sinks(self, forced: Mapping[int, Blame], with_transfers: bool) -> list[frozenset[Node]]:
-        edges: dict[Node, set[Node]] = {rank: set() for rank in (*self.dumps, *self.lost)}
+    def _sinks(self, forced: Mapping[int, Blame], with_transfers: bool) -> list[frozenset[WaitNode]]:
+        edges: dict[WaitNode, set[WaitNode]] = {rank: set() for rank in (*self.dumps, *self.lost)}
         for place, ranks in self.left.items():
             if lost := self._lost_at(place):
                 edges[place] = set(lost)
@@ -320,7 +323,7 @@ class _Waits:
                 edges[rank] |= {peer for peer in peers if peer in self.dumps}
         return sinks(edges)
 
-    def _blocked_earlier(self, place: Place) -> set[int]:
+    def _blocked_earlier(self, place: CollectiveKey) -> set[int]:
         """Returns the ranks that joined, but must first complete an earlier collective of another group."""
         return {
             rank
@@ -332,7 +335,7 @@ class _Waits:
             )
         }
 
-    def _missing(self, place: Place) -> list[int]:
+    def _missing(self, place: CollectiveKey) -> list[int]:
         """Returns the members of the group that have a dump and did not join at the place."""
         group = self.groups[place[0]]
         return [rank for rank in group.members if rank in self.dumps and not group.came(rank, place[1])]
@@ -366,10 +369,10 @@ class _Waits:
                 return {rank: Blame("not-begun", place) for rank in late}
         return {}
 
-    def _ranks_without_dump(self) -> dict[int, Place | None]:
+    def _ranks_without_dump(self) -> dict[int, CollectiveKey | None]:
         """Returns the ranks without a dump at which all waiting ends."""
         lost = {node for sink in self._sinks({}, True) if len(sink) == 1 for node in sink if node in self.lost}
-        found: dict[int, Place | None] = {}
+        found: dict[int, CollectiveKey | None] = {}
         for place in sorted(self.inside, key=self._by_size):
             if not self.missing[place]:
                 found.update({rank: place for rank in self._lost_at(place) if rank in lost and rank not in found})
@@ -382,19 +385,19 @@ class _Waits:
         even = self.words.needs_equal_sizes(call.operation)
         return f"{call.operation} {call.sizes} {call.dtypes}" if even else call.operation
 
-    def _join_time(self, place: Place) -> int:
+    def _join_time(self, place: CollectiveKey) -> int:
         """Returns the time, in ns, at which the first rank joined at the place."""
         return min((call.created_ns for call in self.groups[place[0]].calls(place[1]).values()), default=0)
 
-    def _by_join_time(self, place: Place) -> tuple[int, int, str]:
+    def _by_join_time(self, place: CollectiveKey) -> tuple[int, int, str]:
         """Sort key for places: the place that a rank joined first comes first."""
         return (self.began[place], place[1], place[0])
 
-    def _by_size(self, place: Place | None) -> tuple[int, int, str]:
+    def _by_size(self, place: CollectiveKey | None) -> tuple[int, int, str]:
         """Sort key for places: the place with the most ranks comes first."""
         return (-len(self.inside[place]), place[1], place[0]) if place else (0, 0, "")
 
-    def _any_place(self) -> Place:
+    def _any_place(self) -> CollectiveKey:
         return min(self.inside, key=self._by_size, default=("", 0))
 
     def _hang_of(self, blamed: Mapping[int, Blame]) -> Hang:
@@ -411,7 +414,7 @@ class _Waits:
         self,
         kind: str,
         suspects: Iterable[int],
-        place: Place | None,
+        place: CollectiveKey | None,
         first: int | None = None,
         other: Call | None = None,
     ) -> Hang:

@@ -27,7 +27,7 @@ _STEP = lazy_regex(
 _PATH_GROUP = lazy_regex(r"(?:\(\?:[^()]*)?\(\?P<path>.*$")
 
 
-class Message(NamedTuple):
+class CheckpointMessage(NamedTuple):
     """A line about a checkpoint: saving started, was completed, or failed."""
 
     kind: str
@@ -48,7 +48,7 @@ class Messages:
         match of its own."""
         return tuple(dict.fromkeys(_PATH_GROUP.sub("", pattern.regex) for pattern in self._patterns))
 
-    def read(self, text: str) -> Message | None:
+    def read(self, text: str) -> CheckpointMessage | None:
         """Returns the message that a line contains, or None."""
         if not self._compiled:
             self._compiled = [(pattern.name or STARTED, re2.compile(pattern.regex)) for pattern in self._patterns]
@@ -57,7 +57,7 @@ class Messages:
                 groups = found.groupdict()
                 path = (groups.get("path") or groups.get("file") or "").rstrip(".,:;)")
                 step = int(groups["step"]) if groups.get("step") else _step(path)
-                return Message(kind, _of_all_files(path, step) or None, step)
+                return CheckpointMessage(kind, _of_all_files(path, step) or None, step)
         return None
 
 
@@ -71,7 +71,7 @@ class _Saving:
     written: bool = False
     writers: set[str] = field(default_factory=set)  # the streams with lines about it
 
-    def is_same(self, message: Message) -> bool:
+    def is_same(self, message: CheckpointMessage) -> bool:
         """Returns whether a message is about this checkpoint. Several ranks report it, and it may have several
         files."""
         if message.step is not None and self.step is not None:
@@ -80,7 +80,7 @@ class _Saving:
             return message.path is self.path is None or not self.written
         return self.path.endswith(message.path) or message.path.endswith(self.path)
 
-    def add(self, line: Line, message: Message) -> None:
+    def add(self, line: Line, message: CheckpointMessage) -> None:
         """Adds a later message about this checkpoint."""
         self.line, self.written = line, self.written or message.kind == WRITTEN
         self.writers.add(line.stream)
@@ -89,7 +89,7 @@ class _Saving:
 
 
 def completed_checkpoints(
-    messages: Sequence[tuple[Line, Message]],
+    messages: Sequence[tuple[Line, CheckpointMessage]],
     progress: Sequence[Position],
     failed_at: Position | None,
     failed_saving: bool,
@@ -123,7 +123,7 @@ def completed_checkpoints(
     )[-MAX_CHECKPOINTS:]
 
 
-def _find_saving(savings: Sequence[_Saving], line: Line, message: Message) -> _Saving | None:
+def _find_saving(savings: Sequence[_Saving], line: Line, message: CheckpointMessage) -> _Saving | None:
     """Returns the known checkpoint that a message is about, or None if it is a new one. It is the newest, or the one
     before it for a rank that is slower than the others. A rank that reported a newer checkpoint and now an older step
     has started a new one."""

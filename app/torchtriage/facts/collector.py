@@ -20,7 +20,7 @@ from torchtriage.facts.line_forms import KeptLines
 from torchtriage.facts.phases import Phases, Steps
 from torchtriage.facts.progress import SpreadLines
 from torchtriage.facts.registry import FactValue
-from torchtriage.facts.time_range import Span
+from torchtriage.facts.time_range import TimeRange
 from torchtriage.facts.versions import Bounds
 from torchtriage.reading.prefixes.paths import FileOrigin, writer_of
 
@@ -58,7 +58,7 @@ class CollectedFacts:
     files: dict[int, FileOrigin] = field(default_factory=dict)  # in a run of several files, by file number
     versions: dict[str, str] = field(default_factory=dict)
     version_at: dict[str, Line] = field(default_factory=dict)  # package → the line that prints its version
-    span: Span = field(default_factory=Span)
+    span: TimeRange = field(default_factory=TimeRange)
     progress: list[Position] = field(default_factory=list)
     good_ends: list[Position] = field(default_factory=list)
     shutdowns: list[Position] = field(default_factory=list)

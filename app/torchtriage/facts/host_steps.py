@@ -14,8 +14,8 @@ _MAX_COUNT = 4096  # lines kept of a run
 _GIVE_UP_AFTER = 16  # if none of so many lines is kept, the rest of the file adds nothing
 
 
-Step = tuple[int, str | None, int | None]  # (attempt, epoch, step)
-StepTimes = dict[Step, str]
+StepKey = tuple[int, str | None, int | None]  # (attempt, epoch, step)
+StepTimes = dict[StepKey, str]
 _Writer = tuple[int, str | None, int | None]  # (file, host, rank)
 
 

@@ -48,7 +48,7 @@ class TextFacts(NamedTuple):
     executed: tuple[str, ...] = ()  # hosts on which a batch system ran the job
 
 
-class Form(NamedTuple):
+class LineForm(NamedTuple):
     """The common properties of lines that match the same regexes. `facts`: the facts that follow from the regexes alone; if
     `is_read` is false, there are no others. `says_more`: the facts are more than that this is a training log. `counts`:
     the lines may show progress; `surely`: they do. `passes`: they show at most that the run continues."""
@@ -133,7 +133,7 @@ class LineRegexes:
             return pointed
         return tuple(at for at in pointed if (whole and at in self.sure) or self.all[at].matches(text[:MAX_LENGTH]))
 
-    def _form_of(self, numbers: tuple[int, ...]) -> Form:
+    def _form_of(self, numbers: tuple[int, ...]) -> LineForm:
         """Returns the common properties of lines that match these regexes."""
         matched = frozenset(self.all[number] for number in numbers)
         by_words = self.training in matched or not matched.isdisjoint(self.hints)
@@ -164,7 +164,7 @@ class LineRegexes:
             training_word_kinds=facts.training_word_kinds,
         )
         counts, surely = progress.counts(matched)
-        return Form(matched, facts, is_read, says_more, counts, surely, not says_more and counts is surely)
+        return LineForm(matched, facts, is_read, says_more, counts, surely, not says_more and counts is surely)
 
     def _facts_of(self, text: str, numbers: tuple[int, ...]) -> TextFacts:
         """Returns the facts of a text that matches these regexes."""

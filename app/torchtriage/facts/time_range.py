@@ -23,7 +23,7 @@ class _Times:
 
 
 @dataclass(slots=True)
-class Span:
+class TimeRange:
     """Collects the times of a run, in ISO 8601. A time without a year begins with `--`."""
 
     _by_zone: dict[str, _Times] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from torchtriage.errors import BadInput
 from torchtriage.reading.blocks import blocks
-from torchtriage.reading.prefixes.strip import Origin, learn_labels, strip_prefixes
+from torchtriage.reading.prefixes.strip import PrefixValues, learn_labels, strip_prefixes
 from torchtriage.reading.redaction.redact import redact
 from torchtriage.reading.sources import Run
 
@@ -69,11 +69,11 @@ def _lines(run: Run, file: str | None) -> Iterator[str]:
             return
 
 
-def _writer(origin: Origin) -> tuple[int | None, str | None, str | None]:
+def _writer(origin: PrefixValues) -> tuple[int | None, str | None, str | None]:
     return origin.rank, origin.host, origin.pod
 
 
-def _traceback(above: list[tuple[str, Origin]]) -> list[str]:
+def _traceback(above: list[tuple[str, PrefixValues]]) -> list[str]:
     """Returns the lines of the traceback that ends with the last of these lines. Empty if there is none."""
     start = None
     for at in range(len(above) - 1, -1, -1):
@@ -87,7 +87,7 @@ def _traceback(above: list[tuple[str, Origin]]) -> list[str]:
     return [raw for raw, _ in above[start:]] if start is not None else []
 
 
-def _indented(below: list[tuple[str, Origin]], own: str) -> list[str]:
+def _indented(below: list[tuple[str, PrefixValues]], own: str) -> list[str]:
     """Returns the lines below `own` that belong to it. If `own` is inside a traceback, returns all lines to its
     message."""
     inside = own.startswith(" ") or _TRACEBACK in own

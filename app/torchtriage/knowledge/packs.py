@@ -25,7 +25,7 @@ from torchtriage.knowledge.added_cases import file_of, is_in_use, split_id
 from torchtriage.knowledge.cache import cache_folder
 from torchtriage.knowledge.folders import MANIFEST, packs_in
 from torchtriage.knowledge.lenient_loader import load_folders
-from torchtriage.reading.unpack import Budget, Upload, unpack
+from torchtriage.reading.unpack import UnpackBudget, Upload, unpack
 
 MAX_PACKED, MAX_UNPACKED = 8 << 20, 32 << 20  # bytes of an archive, and of its content
 _MAX_FILES = 2000
@@ -81,7 +81,7 @@ def read_archive(packed: bytes, name: str) -> dict[str, bytes]:
     if len(packed) > MAX_PACKED:
         raise BadInput(f"{name}: larger than the limit of {MAX_PACKED} bytes")
     files: dict[str, bytes] = {}
-    for file in unpack(Upload(name, iter([packed])), Budget(MAX_UNPACKED)):
+    for file in unpack(Upload(name, iter([packed])), UnpackBudget(MAX_UNPACKED)):
         content = b"".join(file.chunks)
         if not file.member:
             raise BadInput(f"{name}: not an archive")

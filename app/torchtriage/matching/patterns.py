@@ -22,7 +22,7 @@ from torchtriage.facts.line_facts import LineRegexes
 from torchtriage.facts.line_forms import LineForms
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.matching import required_literals as literals
-from torchtriage.matching.prefilter import Found, Prefilter
+from torchtriage.matching.prefilter import Hits, Prefilter
 from torchtriage.matching.required_literals import (
     has_required,
     letters_held,
@@ -144,7 +144,7 @@ class Patterns:
         required = self._required[self._in_blocks[index - self._anchors]]
         return has_required(text.lower(), required) and self._search(unanchored(regex_of(sign)), text)
 
-    def _pointed(self, data: bytes) -> Found:
+    def _pointed(self, data: bytes) -> Hits:
         """Returns the patterns for lines that the scan proposes."""
         first = self._anchors
         return [(self._in_blocks[index - first], end) for index, end in self.blocks.ends(data)[0] if index >= first]

@@ -18,8 +18,8 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.parsing.registry import EXTRACTORS, Kinds
 from torchtriage.reading.scan import Scanner
 
-Found = list[tuple[int, int]]  # (pattern, end of the match), in the order of the ends
-Scan = Callable[[bytes], Found]
+Hits = list[tuple[int, int]]  # (pattern, end of the match), in the order of the ends
+Scan = Callable[[bytes], Hits]
 
 
 class LineHints(NamedTuple):
@@ -134,7 +134,7 @@ def _first(scan: Scan, lines: list[bytes], enough: int) -> Iterator[int]:
         start, more = start + more, 2 * more
 
 
-def _by_line(found: Found, lines: Sequence[bytes]) -> dict[int, set[int]]:
+def _by_line(found: Hits, lines: Sequence[bytes]) -> dict[int, set[int]]:
     """Returns the patterns found in each line, by the line's index. `found` is sorted by the ends of the matches; each
     line has a line feed before it."""
     by_line: dict[int, set[int]] = {}

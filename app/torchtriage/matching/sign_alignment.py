@@ -23,7 +23,7 @@ _INSTEAD = 40  # characters of the text that are shown in place of a missing tok
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class SignToken:
     """A word or another part of a sign. `state` is matched, different (the text has `instead` there), found (later in
     the text, after `instead`) or missing."""
 
@@ -36,7 +36,7 @@ class Token:
 class Alignment:
     """A sign next to a text. `share` is the part of its tokens, weighted by length, that the text contains in order."""
 
-    tokens: tuple[Token, ...]
+    tokens: tuple[SignToken, ...]
     share: float
 
     @property
@@ -52,7 +52,7 @@ def align(sign: Sign, text: str) -> Alignment:
     best = max(found, key=lambda alignment: (alignment.whole, alignment.share), default=Alignment((), 0.0))
     if sign.text is None:
         return best
-    plain = (Token(_ESCAPED.sub(r"\1", token.sign), token.state, token.instead) for token in best.tokens)
+    plain = (SignToken(_ESCAPED.sub(r"\1", token.sign), token.state, token.instead) for token in best.tokens)
     return Alignment(tuple(plain), best.share)
 
 
@@ -115,16 +115,16 @@ def _align(tokens: list[str], flags: str, text: str) -> Alignment:
         if found is None:
             break
         reach, at = count, found[1]
-    aligned, end = [Token(token, "matched") for token in tokens[:reach]], at
+    aligned, end = [SignToken(token, "matched") for token in tokens[:reach]], at
     for token in tokens[reach:]:
         found = _search(flags + token, text, at)
         if token.isspace() or token == r"\ " or found is None:
             first = not token.isspace() and len(aligned) == reach and text[at:].strip()
             state = "different" if first else "found" if token.isspace() else "missing"
-            aligned.append(Token(token, state, text[at : at + _INSTEAD].strip() if first else ""))
+            aligned.append(SignToken(token, state, text[at : at + _INSTEAD].strip() if first else ""))
         else:
             shown_before = any(known.state == "different" for known in aligned) and at == end
-            aligned.append(Token(token, "found", "" if shown_before else _short(text[at : found[0]].strip())))
+            aligned.append(SignToken(token, "found", "" if shown_before else _short(text[at : found[0]].strip())))
             at = found[1]
     weights = [(_weight(token.sign), token.state in ("matched", "found")) for token in aligned]
     demanded = sum(weight for weight, _ in weights)

@@ -16,7 +16,7 @@ _BINARY_SHARE = 0.05  # a sample with a larger share of control bytes is not tex
 _TEXT_BYTES = bytes(range(32, 256)) + b"\t\n\r\x0b\x0c\x1b\x08\x07"
 
 
-class Piece(bytes):
+class PartialBlock(bytes):
     """A block that ends inside a line. The line feed at its end is not in the file."""
 
 
@@ -41,7 +41,7 @@ def blocks(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
         else:
             rest += chunk
             if len(rest) >= MAX_LINE_LENGTH:
-                yield Piece(rest + b"\n")
+                yield PartialBlock(rest + b"\n")
                 rest = b""
     if rest:
         yield rest

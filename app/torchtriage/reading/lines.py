@@ -15,7 +15,7 @@ from torchtriage.reading.log_records import LOGFMT
 from torchtriage.reading.prefixes.custom_labels import MAX_CUSTOM_LABELS, label_before_traceback
 from torchtriage.reading.prefixes.learned import Labels
 from torchtriage.reading.prefixes.paths import FileOrigin
-from torchtriage.reading.prefixes.strip import Origin, learn_labels, may_be_passed_on, strip_prefixes
+from torchtriage.reading.prefixes.strip import PrefixValues, learn_labels, may_be_passed_on, strip_prefixes
 from torchtriage.reading.record_lines import MAX_TEXT_LENGTH, RecordLines
 from torchtriage.reading.template_cache import PLAIN, Template, read_by, template_of, without_digits
 from torchtriage.reading.text_encoding import decode_lines
@@ -209,7 +209,7 @@ class _Reader:
         fields = (self._number(index), raw, text, position, file, rank, local_rank, host, time, prefix + stream, *rest)
         return _LINE(fields)
 
-    def _line(self, index: int, number: int, raw: str, origin: Origin) -> Line:
+    def _line(self, index: int, number: int, raw: str, origin: PrefixValues) -> Line:
         file_origin = self._file_origin
         text, rank, local_rank, host, time, stream, pod, node = origin
         fields = (

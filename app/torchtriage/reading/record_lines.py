@@ -11,7 +11,7 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.log_records import LOGFMT, Record, batch_records, logfmt_fields, record_in, record_of
 from torchtriage.reading.merged_lines import split_line
 from torchtriage.reading.prefixes.learned import Labels
-from torchtriage.reading.prefixes.strip import UNKNOWN, Origin, strip_prefixes
+from torchtriage.reading.prefixes.strip import UNKNOWN, PrefixValues, strip_prefixes
 
 MAX_TEXT_LENGTH = 16 << 10  # characters of a line that are read; evidence shows the same
 _MAX_RECORD_LENGTH = 1 << 20  # characters
@@ -28,7 +28,7 @@ class PrintedLine(NamedTuple):
 
     number: int
     raw: str
-    origin: Origin
+    origin: PrefixValues
 
 
 class RecordLines:
@@ -41,7 +41,7 @@ class RecordLines:
     def __init__(self, known: Labels, verbatim: bool = True) -> None:
         self.known = known
         self._verbatim = verbatim
-        self._pieces: dict[str, tuple[int, str, Origin]] = {}
+        self._pieces: dict[str, tuple[int, str, PrefixValues]] = {}
 
     def lines(self, number: int, text: str) -> Iterable[PrintedLine]:
         """Returns the lines in line `number`. `text` has no line end."""
@@ -62,7 +62,7 @@ class RecordLines:
             yield from self._record(number, None, text, outer, 1)
 
     def _joined(
-        self, number: int, raw: str, text: str, outer: Origin, whole: bool, depth: int = 0
+        self, number: int, raw: str, text: str, outer: PrefixValues, whole: bool, depth: int = 0
     ) -> Iterator[PrintedLine]:
         """Yields the line that a log driver cut, as soon as its last piece has arrived."""
         first, before, _ = self._pieces.pop(outer.stream, (number, "", outer))
@@ -73,7 +73,9 @@ class RecordLines:
         else:
             self._pieces[outer.stream] = number, text, outer
 
-    def _record(self, number: int, raw: str | None, text: str, outer: Origin, depth: int) -> Iterator[PrintedLine]:
+    def _record(
+        self, number: int, raw: str | None, text: str, outer: PrefixValues, depth: int
+    ) -> Iterator[PrintedLine]:
         """Yields the lines of the record in `text`, if it is one. `raw` is None if the text is not a line of the
         file."""
         record, bare = None, ""
@@ -100,7 +102,7 @@ class RecordLines:
         for line in record.lines:
             yield from self._record(number, whole, line, outer, depth + 1)
 
-    def _split(self, number: int, text: str, outer: Origin, raw: str | None = None) -> Iterator[PrintedLine]:
+    def _split(self, number: int, text: str, outer: PrefixValues, raw: str | None = None) -> Iterator[PrintedLine]:
         parts = split_line(text, self.known)
         for part in parts:
             cut = part[:MAX_TEXT_LENGTH]
@@ -125,10 +127,10 @@ def _is_legible(message: str, text: str) -> bool:
     return json.dumps(begin, ensure_ascii=False)[1:-1] in text or json.dumps(begin)[1:-1] in text
 
 
-def _origin_of(record: Record, origin: Origin) -> Origin:
+def _origin_of(record: Record, origin: PrefixValues) -> PrefixValues:
     """Returns what is known about all lines of a record: from its fields, or else from the prefixes before it."""
     writer = "/".join(part for part in (record.pod, record.host if not record.pod else None, record.writer) if part)
-    return Origin(
+    return PrefixValues(
         text="",
         rank=record.rank if record.rank is not None else origin.rank,
         local_rank=record.local_rank if record.local_rank is not None else origin.local_rank,

@@ -23,7 +23,7 @@ MAX_LENGTH = 4000  # characters of a line
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class LineSpan:
     """A range of lines in a file, both ends included. `file` is None if the run is one file."""
 
     file: str | None
@@ -32,10 +32,10 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedLines:
     """The lines to read again: spans, and the ends of files that are named or written by one of `ranks`."""
 
-    spans: tuple[Span, ...] = ()
+    spans: tuple[LineSpan, ...] = ()
     tails: frozenset[str | None] = frozenset()
     ranks: frozenset[int] = frozenset()
 
@@ -52,7 +52,7 @@ class SeenAgain:
     tails: dict[str | None, list[Line]] = field(default_factory=dict)
 
 
-def reread(run: Run, wanted: Wanted) -> SeenAgain:
+def reread(run: Run, wanted: WantedLines) -> SeenAgain:
     """Returns the wanted lines that exist. `run` must be readable a second time. Files that cannot be read are left
     out."""
     seen = SeenAgain()
@@ -78,18 +78,18 @@ def tail_lines(first: int, content: bytes, origin: FileOrigin) -> list[Line]:
     return [line for many in lines([(first, content)], origin, Position(1, 0)) for line in many]
 
 
-def joined(spans: Iterable[Span]) -> list[Span]:
+def joined(spans: Iterable[LineSpan]) -> list[LineSpan]:
     """Returns the spans of one file in order. Adjacent spans become one."""
-    found: list[Span] = []
+    found: list[LineSpan] = []
     for span in sorted(spans, key=lambda span: span.first):
         if found and span.first <= found[-1].last + 1:
-            found[-1] = Span(span.file, found[-1].first, max(found[-1].last, span.last))
+            found[-1] = LineSpan(span.file, found[-1].first, max(found[-1].last, span.last))
         else:
             found.append(span)
     return found
 
 
-def _look(file: LogFile, origin: FileOrigin, spans: Sequence[Span], tail: bool, seen: SeenAgain) -> None:
+def _look(file: LogFile, origin: FileOrigin, spans: Sequence[LineSpan], tail: bool, seen: SeenAgain) -> None:
     number, kept = 1, b""
     for block in blocks(file.chunks(), file.name):
         count = line_feeds(block, 0, len(block))
@@ -107,7 +107,7 @@ def _look(file: LogFile, origin: FileOrigin, spans: Sequence[Span], tail: bool, 
         seen.tails[origin.file] = tail_lines(first, content, origin)
 
 
-def _lines_in(block: bytes, first: int, last: int, spans: Sequence[Span]) -> Iterator[tuple[int, str]]:
+def _lines_in(block: bytes, first: int, last: int, spans: Sequence[LineSpan]) -> Iterator[tuple[int, str]]:
     """Yields the lines of a block that are in a span. `first` and `last` are the numbers of the block's lines."""
     inside = [span for span in spans if span.first <= last and span.last >= first]
     if not inside:

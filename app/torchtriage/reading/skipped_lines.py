@@ -16,7 +16,9 @@ RANKS_OF_KIND = 512  # ranks of which one line of a kind is kept
 MAX_SAMPLES = 2048  # lines kept of all kinds, besides the first and last of each
 _COMPARED = 160  # bytes of two lines that are compared
 _DIGITS = b"0123456789"
-Piece = tuple[int, bytes]  # number of the first line, and whole lines as bytes; the last line is the one that matters
+NumberedPiece = tuple[
+    int, bytes
+]  # number of the first line, and whole lines as bytes; the last line is the one that matters
 Who = tuple[bytes | None, int]  # the rank as printed in the line, and the pattern that matches the line
 
 
@@ -30,8 +32,8 @@ class NewestLines:
     """Call `add` with lines in order. Keeps the newest ones of each rank, and some spread over the file. So neither
     frequent lines nor those of one late rank displace the others."""
 
-    _spread: deque[Piece] = field(default_factory=lambda: deque(maxlen=MAX_SPREAD_LINES))
-    _of_ranks: dict[Who, deque[Piece]] = field(default_factory=dict)
+    _spread: deque[NumberedPiece] = field(default_factory=lambda: deque(maxlen=MAX_SPREAD_LINES))
+    _of_ranks: dict[Who, deque[NumberedPiece]] = field(default_factory=dict)
 
     def add(self, number: int, piece: bytes, who: Who, spread: bool) -> None:
         """Adds a line with the lines shortly before it. `spread` is true if it is the last one of its part of the
@@ -45,22 +47,22 @@ class NewestLines:
         if known is not None:
             known.append(numbered)
 
-    def __iter__(self) -> Iterator[Piece]:
+    def __iter__(self) -> Iterator[NumberedPiece]:
         """Yields the kept lines, each with the lines shortly before it."""
         return chain(self._spread, *self._of_ranks.values())
 
 
 @dataclass(slots=True)
-class Kind:
+class SimilarLines:
     """Lines that differ only in digits: their number, the first, the last, and one of each rank."""
 
-    first: Piece
-    last: Piece
+    first: NumberedPiece
+    last: NumberedPiece
     count: int = 1
-    of_ranks: dict[bytes | None, Piece] = field(default_factory=dict)
+    of_ranks: dict[bytes | None, NumberedPiece] = field(default_factory=dict)
 
     @property
-    def samples(self) -> list[Piece]:
+    def samples(self) -> list[NumberedPiece]:
         """The lines that are kept."""
         return [self.first, *self.of_ranks.values(), self.last]
 
@@ -69,16 +71,16 @@ class Kind:
 class CountedLines:
     """Call `add` with lines in order. Counts lines that differ only in digits."""
 
-    _kinds: dict[bytes, Kind] = field(default_factory=dict)
+    _kinds: dict[bytes, SimilarLines] = field(default_factory=dict)
     _samples: int = 0
 
-    def add(self, piece: Piece, line: bytes, rank: bytes | None) -> None:
+    def add(self, piece: NumberedPiece, line: bytes, rank: bytes | None) -> None:
         """Adds a line. `piece` is the line, alone or with the lines shortly before it. `rank` is as printed in the
         line."""
         key = line[:_COMPARED].translate(None, _DIGITS)
         kind = self._kinds.pop(key, None)
         if kind is None:
-            kind = Kind(piece, piece)
+            kind = SimilarLines(piece, piece)
             if len(self._kinds) >= MAX_KINDS:
                 del self._kinds[next(iter(self._kinds))]
         else:
@@ -88,16 +90,16 @@ class CountedLines:
             self._samples += 1
             kind.of_ranks[rank] = piece
 
-    def __iter__(self) -> Iterator[Kind]:
+    def __iter__(self) -> Iterator[SimilarLines]:
         yield from self._kinds.values()
 
 
-def last_line(piece: Piece) -> int:
+def last_line(piece: NumberedPiece) -> int:
     """Returns the number of the line that matters."""
     return piece[0] + piece[1].count(b"\n")
 
 
-def joined(pieces: list[Piece]) -> Iterator[Piece]:
+def joined(pieces: list[NumberedPiece]) -> Iterator[NumberedPiece]:
     """Yields the pieces in order without repeated lines. Adjacent pieces become one."""
     first, lines = 0, list[bytes]()
     for number, piece in sorted(pieces):

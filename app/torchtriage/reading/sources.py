@@ -18,7 +18,7 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.file_types import HEAD, FileForm, form_of
 from torchtriage.reading.log_rotation import pieces_of_logs, sort_key
 from torchtriage.reading.pickled_dumps import is_pickled_dump
-from torchtriage.reading.unpack import Budget, Upload, clean_name, on_disk, unpack
+from torchtriage.reading.unpack import UnpackBudget, Upload, clean_name, on_disk, unpack
 
 CHUNK = 1 << 20
 _LOG_NAMES = lazy_regex(
@@ -133,7 +133,7 @@ def kept_stdin() -> Iterator[Run]:
 
 
 def _stream(chunks: Iterator[bytes]) -> Iterator[LogFile]:
-    for inside in _named_errors("-", unpack(Upload("-", chunks), Budget(None))):
+    for inside in _named_errors("-", unpack(Upload("-", chunks), UnpackBudget(None))):
         yield LogFile(inside.name, partial(_named_errors, "-", inside.chunks), inside.member)
 
 
@@ -159,7 +159,7 @@ def _files(path: Path, name: str) -> Iterator[LogFile]:
     """Yields the log files inside one file on disk. Each must be read before the next."""
     found, unread = False, 0
     _refuse_wrong_ending(path)
-    for inside in _named_errors(str(path), unpack(Upload(name, _read(path)), Budget(None))):
+    for inside in _named_errors(str(path), unpack(Upload(name, _read(path)), UnpackBudget(None))):
         chunks = inside.chunks
         if not clean_name(name).startswith(inside.name) and not _LOG_NAMES.search(PurePosixPath(inside.name).name):
             first = next(chunks, b"")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from torchtriage.reading.prefixes.known import TORCH_RANK, may_begin
-from torchtriage.reading.prefixes.strip import OWN_RANK, Origin
+from torchtriage.reading.prefixes.strip import OWN_RANK, PrefixValues
 from torchtriage.reading.prefixes.times import stamp_in, with_iso_marks
 
 _MAX_LENGTH = 200  # characters of a line whose template is remembered
@@ -31,7 +31,7 @@ def without_digits(lines: list[str]) -> list[bytes]:
     return "\n".join(lines).encode("utf-8", "replace").translate(_DIGITS).split(b"\n")
 
 
-def template_of(raw: str, origin: Origin) -> Template | None:
+def template_of(raw: str, origin: PrefixValues) -> Template | None:
     """Returns the template of a line and all lines that differ from it only in digits. `origin` is the result of
     `strip_prefixes`. Returns None if the line has another label, or if other digits in it may have a meaning."""
     label = TORCH_RANK.match(raw) if raw.startswith("[rank") and origin.text is not raw else None
@@ -61,6 +61,6 @@ def read_by(template: Template, raw: str) -> tuple[str, int | None, str | None, 
     return raw, int(digits) if digits else None, stamp, ""
 
 
-def _rank_in(raw: str, origin: Origin) -> slice | None:
+def _rank_in(raw: str, origin: PrefixValues) -> slice | None:
     found = OWN_RANK.match(raw) if origin.rank is not None else None
     return slice(*found.span(found.lastindex or 0)) if found else None

@@ -56,7 +56,7 @@ class Upload(NamedTuple):
     watch: Callable[[int], None] = _unwatched
 
 
-class Budget:
+class UnpackBudget:
     """Limits what the uploads of one request may unpack to, together. None means no limit.
 
     `limit` is the number of bytes of the logs. Data that is unpacked on the way counts each time, even if nobody reads
@@ -109,7 +109,7 @@ class Budget:
             raise LogTooLarge(f"the log is larger than the limit of {self._limit} bytes", limit=self._limit)
 
 
-def unpack(upload: Upload, budget: Budget) -> Iterator[Upload]:
+def unpack(upload: Upload, budget: UnpackBudget) -> Iterator[Upload]:
     """Yields the files in an upload. Each must be read before the next.
 
     `budget` is shared by all uploads of a request. Raises UnreadableLog for broken or unsupported archives,
@@ -158,7 +158,7 @@ class _Source:
             yield chunk
 
 
-def _unwrapped(upload: Upload, budget: Budget, depth: int) -> Iterator[Upload]:
+def _unwrapped(upload: Upload, budget: UnpackBudget, depth: int) -> Iterator[Upload]:
     source = _Source(_named_errors(upload.chunks, upload.name))
     begin = source.peek(262)
     opened = _gunzipped if begin[:2] == _GZIP else _unzstd if begin[:4] == _ZSTD else None
@@ -194,7 +194,7 @@ def _growing_chunks(read: Callable[[int], bytes]) -> Iterator[bytes]:
         size = min(2 * size, _CHUNK)
 
 
-def _members(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]:
+def _members(source: _Source, upload: Upload, budget: UnpackBudget) -> Iterator[Upload]:
     """Yields the files of a tar archive. Each must be read before the next."""
     import tarfile  # imported here because few logs are in archives
 
@@ -222,7 +222,7 @@ def _members(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload
         raise UnreadableLog(f"{clean_name(upload.name)}: an archive without files")
 
 
-def _zipped(source: _Source, upload: Upload, budget: Budget) -> Iterator[Upload]:
+def _zipped(source: _Source, upload: Upload, budget: UnpackBudget) -> Iterator[Upload]:
     """Yields the files of a zip archive in the order of a folder. The archive is stored on disk, because its list of
     contents is at its end."""
     import zipfile  # as above

@@ -13,7 +13,7 @@ from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.hit_selection import HitSelection, Newest, rank_spelled
 from torchtriage.reading.record_lines import MAX_TEXT_LENGTH
 from torchtriage.reading.scan import Scanner
-from torchtriage.reading.skipped_lines import CountedLines, NewestLines, Piece, last_line
+from torchtriage.reading.skipped_lines import CountedLines, NewestLines, NumberedPiece, last_line
 
 BEFORE = 8  # lines kept before a hit
 BEFORE_WIDE = 40  # lines kept before the head of a traceback, where the program shows what it works on
@@ -66,7 +66,7 @@ class Windows:
     passing: NewestLines = field(default_factory=NewestLines)
     errors: list[int] = field(default_factory=list)
     passing_errors: CountedLines = field(default_factory=CountedLines)
-    _open_errors: deque[tuple[int, Piece, bytes]] = field(
+    _open_errors: deque[tuple[int, NumberedPiece, bytes]] = field(
         default_factory=deque
     )  # error lines that may be in the tail, by their bytes
     _sampled_at: int = 0

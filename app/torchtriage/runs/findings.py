@@ -22,7 +22,7 @@ BATCH_AREA = "slurm"  # the area of entries about what a batch system did with i
 MAX_SAMPLES = 7  # equal events of other ranks, kept as evidence
 
 
-class Place(NamedTuple):
+class FirstSeen(NamedTuple):
     """Where a rank first showed a finding: the position in the run, and the line number, file and time as the log gives
     them."""
 
@@ -46,7 +46,7 @@ class Finding:
     samples: tuple[Event, ...] = ()
     ranks: frozenset[int] = frozenset()
     local_ranks: frozenset[int] = frozenset()
-    places: Mapping[int, Place] = field(default_factory=dict)  # for each rank
+    places: Mapping[int, FirstSeen] = field(default_factory=dict)  # for each rank
     hosts: tuple[str, ...] = ()
     count: int = 0
     last: Position = START
@@ -86,7 +86,7 @@ class _MergedEvents:
     samples: list[Event] = field(default_factory=list)
     ranks: set[int] = field(default_factory=set)
     local_ranks: set[int] = field(default_factory=set)
-    places: dict[int, Place] = field(default_factory=dict)
+    places: dict[int, FirstSeen] = field(default_factory=dict)
     hosts: dict[str, None] = field(default_factory=dict)
     count: int = 0
     last: Position = START
@@ -119,7 +119,7 @@ class _MergedEvents:
             self.ranks.add(event.rank)
             known, line = self.places.get(event.rank), event.line
             if known is None or line.position < known.position:
-                self.places[event.rank] = Place(line.position, line.number, line.file, event.time)
+                self.places[event.rank] = FirstSeen(line.position, line.number, line.file, event.time)
             elif known.time is None and event.time is not None:
                 self.places[event.rank] = known._replace(time=event.time)  # The copy in error.json has a time.
         elif event.local_rank is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
-from torchtriage.domain.evidence import Evidence
+from torchtriage.domain.evidence import RunEvidence
 from torchtriage.domain.line import START, Line, Position
 from torchtriage.domain.trace import SAMPLE, Trace
 from torchtriage.domain.verdict import Stats
@@ -31,7 +31,7 @@ from torchtriage.reading.process_sections import Sections
 from torchtriage.reading.rank_numbering import Ranks
 from torchtriage.reading.record_lines import MAX_TEXT_LENGTH
 from torchtriage.reading.scan import Scanner
-from torchtriage.reading.skipped_lines import Piece, joined, last_line
+from torchtriage.reading.skipped_lines import NumberedPiece, joined, last_line
 from torchtriage.reading.sources import LogFile, Run
 from torchtriage.reading.unwrap import Unwrapped, unwrap
 from torchtriage.reading.whole_files import NotRead
@@ -61,7 +61,7 @@ class ReadRuns:
     clock: Clock
     launcher: str | None  # that the names of the files show
     warnings: tuple[str, ...]
-    evidence: Evidence
+    evidence: RunEvidence
     report_findings: tuple[Finding, ...] = ()
     forms: Mapping[int, FileForm] = field(default_factory=dict)
     alone: frozenset[FileForm] = frozenset()
@@ -288,7 +288,7 @@ class _FilesReader:
         self,
         windows: Windows,
         reader: RunReader,
-        lines_of: Callable[[list[Piece]], Iterator[list[Line]]],
+        lines_of: Callable[[list[NumberedPiece]], Iterator[list[Line]]],
         above: Position,
     ) -> None:
         """Reads lines that were not kept but mention checkpoints or errors."""

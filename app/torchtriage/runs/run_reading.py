@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from torchtriage.domain.event import Event
-from torchtriage.domain.evidence import NO_EVIDENCE, Evidence
+from torchtriage.domain.evidence import NO_EVIDENCE, RunEvidence
 from torchtriage.domain.line import Line, Position
 from torchtriage.domain.verdict import ClockOffset
 from torchtriage.facts import CollectedFacts
@@ -45,7 +45,7 @@ class Reading:
     warnings: tuple[str, ...] = ()
     opening: tuple[Line, ...] = ()
     above: Above = field(default_factory=dict)
-    evidence: Evidence = NO_EVIDENCE
+    evidence: RunEvidence = NO_EVIDENCE
     report_findings: tuple[Finding, ...] = ()
     forms: Mapping[int, FileForm] = field(default_factory=dict)
     reports_alone: frozenset[FileForm] = frozenset()

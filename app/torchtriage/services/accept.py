@@ -21,7 +21,7 @@ from torchtriage.reading.omission_notice import omission_line
 from torchtriage.reading.redaction.encoded_secrets import unspelled, without_spelled_secrets
 from torchtriage.reading.redaction.known_secrets import KnownSecrets
 from torchtriage.reading.redaction.redact import redact, redacted
-from torchtriage.reading.unpack import Budget, Upload, unpack
+from torchtriage.reading.unpack import UnpackBudget, Upload, unpack
 from torchtriage.services.service import Service
 from torchtriage.services.upload_progress import Accepted, UploadedLog
 from torchtriage.storage import incidents, new_incidents, node_reports, provisional, triage_claims
@@ -65,7 +65,7 @@ def logs(uploads: Iterable[Upload], limit: int) -> Iterator[Upload]:
 
     Raises UnreadableLog for a broken file or if no file is text, and LogTooLarge for more than `limit` bytes.
     """
-    budget = Budget(limit)
+    budget = UnpackBudget(limit)
     names: dict[str, int] = {}  # how many files had each name
     known = KnownSecrets()  # shared by all files: one rank may print the environment, and another a value from it
     left_out, some_text = "", False

@@ -6,7 +6,7 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
-from torchtriage.domain.access import Change, Scope
+from torchtriage.domain.access import AuditLine, Scope
 from torchtriage.domain.back_test import BackTest
 from torchtriage.domain.draft import Draft, DraftState, StoredDraft
 from torchtriage.domain.json_form import from_json_form
@@ -53,7 +53,7 @@ def move_draft(
         before = drafts.move(session, draft_id, revision, state, by, now)
         detail: dict[str, Any] = {"before": {"state": before.state}, "after": {"state": state}}
         detail |= {"undoes": undoes} if undoes else {}
-        audit_log.add(session, Change(now, by, _ACTIONS[state], f"draft {draft_id}", detail))
+        audit_log.add(session, AuditLine(now, by, _ACTIONS[state], f"draft {draft_id}", detail))
     if DraftState.APPLIED in (state, before.state):
         _adopt(service, before, state, by)
     return read_draft(service, draft_id)
@@ -71,7 +71,7 @@ def _adopt(service: Service, before: StoredDraft, state: DraftState, by: str) ->
     with service.database.transaction() as session:
         drafts.move(session, before.id, before.revision + 1, before.state, by, now)
         detail = {"before": {"state": state}, "after": {"state": before.state}}
-        audit_log.add(session, Change(now, by, _ACTIONS[before.state], f"draft {before.id}", detail))
+        audit_log.add(session, AuditLine(now, by, _ACTIONS[before.state], f"draft {before.id}", detail))
     raise BadInput("the knowledge folders do not load now; see the service's log")
 
 
@@ -85,12 +85,12 @@ def may_approve(service: Service, draft: StoredDraft, by: str) -> bool:
     return not {one.name for one in alive if one.scopes & {Scope.WRITE, Scope.ADMIN}} - {by}
 
 
-def history_of(service: Service, draft_id: str, most: int) -> tuple[Change, ...]:
+def history_of(service: Service, draft_id: str, most: int) -> tuple[AuditLine, ...]:
     """Returns the changes of a draft, newest first."""
     return tokens.changes(service.database, ChangeFilter(f"draft {draft_id}"), most).items
 
 
-def can_undo(last: Change) -> bool:
+def can_undo(last: AuditLine) -> bool:
     """Returns whether the last change of a draft can be undone here."""
     return last.action in _UNDONE
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from torchtriage.domain.access import Change
+from torchtriage.domain.access import AuditLine
 from torchtriage.domain.draft import Draft, DraftCheck, DraftStep, Proposal, StoredDraft
 from torchtriage.domain.entry import Text
 from torchtriage.domain.incident import Incident
@@ -97,7 +97,7 @@ def create_draft(service: Service, draft: Draft, incident_id: str | None, by: st
     with service.database.transaction() as session:
         draft_id = drafts.add(session, draft, checked.says, incident_id, by, now)
         detail = {"before": None, "after": fields_form(draft)}
-        audit_log.add(session, Change(now, by, "create", f"draft {draft_id}", detail))
+        audit_log.add(session, AuditLine(now, by, "create", f"draft {draft_id}", detail))
         return drafts.read(session, draft_id), checked
 
 
@@ -115,7 +115,7 @@ def change_draft(
         before = drafts.change(session, draft_id, revision, draft, checked.says, by, now)
         detail: dict[str, Any] = {"before": fields_form(before.draft), "after": fields_form(draft)}
         detail |= {"undoes": undoes} if undoes else {}
-        audit_log.add(session, Change(now, by, "change", f"draft {draft_id}", detail))
+        audit_log.add(session, AuditLine(now, by, "change", f"draft {draft_id}", detail))
         return drafts.read(session, draft_id), checked
 
 
@@ -124,7 +124,7 @@ def remove_draft(service: Service, draft_id: str, revision: int, by: str) -> Non
     with service.database.transaction() as session:
         before = drafts.remove(session, draft_id, revision)
         detail = {"before": fields_form(before.draft)}
-        audit_log.add(session, Change(datetime.now(UTC), by, "remove", f"draft {draft_id}", detail))
+        audit_log.add(session, AuditLine(datetime.now(UTC), by, "remove", f"draft {draft_id}", detail))
 
 
 def _ready(service: Service, draft: Draft) -> tuple[Draft, DraftCheck]:

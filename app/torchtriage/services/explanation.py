@@ -14,7 +14,7 @@ from torchtriage.answer.brief.brief import Brief
 from torchtriage.answer.model_claims import NoClaims, claims_of, question
 from torchtriage.chat.delivery_errors import Undelivered
 from torchtriage.chat.outbound_http import Outgoing, refuse
-from torchtriage.domain.access import Change
+from torchtriage.domain.access import AuditLine
 from torchtriage.domain.entry import Language
 from torchtriage.domain.explanation import Explanation, ExplanationState
 from torchtriage.domain.notice import OutboxItem, SendState
@@ -69,7 +69,7 @@ def queue_question(service: Service, incident_id: str, lang: Language, by: str) 
         last = outbox.latest(session, EXPLAIN, incident.id)
         if last is None or last.state is not SendState.READY:
             outbox.put(session, wanted, now)
-            audit_log.add(session, Change(now, by, "explain", f"incident {incident.id}", {"after": {"lang": lang}}))
+            audit_log.add(session, AuditLine(now, by, "explain", f"incident {incident.id}", {"after": {"lang": lang}}))
 
 
 def explain(service: Service, item: OutboxItem) -> Keep:

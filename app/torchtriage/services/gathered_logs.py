@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from torchtriage.domain.access import Change
+from torchtriage.domain.access import AuditLine
 from torchtriage.domain.gathered_log import GatheredJob, JobPiece
 from torchtriage.domain.timestamps import iso
 from torchtriage.errors import BadInput, TriageError
@@ -70,7 +70,7 @@ def end_gathering(service: Service, job_id: str, by: str) -> str:
         job = gathered_logs.read(session, job_id)
     incident = _report(service, job, provisional=False)
     with service.database.transaction() as session:
-        audit_log.add(session, Change(datetime.now(UTC), by, "end", f"incident {incident}", {}))
+        audit_log.add(session, AuditLine(datetime.now(UTC), by, "end", f"incident {incident}", {}))
     return incident
 
 

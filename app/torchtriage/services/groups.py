@@ -10,7 +10,7 @@ from typing import Any
 from rapidfuzz import fuzz
 from sqlalchemy.orm import Session
 
-from torchtriage.domain.access import Change
+from torchtriage.domain.access import AuditLine
 from torchtriage.domain.group import Group, GroupChange, GroupFilter, GroupStatus
 from torchtriage.domain.incident import Feedback, Incident
 from torchtriage.domain.incident_summary import IncidentSummary
@@ -176,4 +176,4 @@ def _decided(group: Group) -> dict[str, Any]:
 
 
 def _write_down(session: Session, by: str, action: str, group_id: str, detail: dict[str, Any]) -> None:
-    audit_log.add(session, Change(datetime.now(UTC), by, action, f"group {group_id}", detail))
+    audit_log.add(session, AuditLine(datetime.now(UTC), by, action, f"group {group_id}", detail))

@@ -11,7 +11,7 @@ from torchtriage.domain.entry import Language
 from torchtriage.domain.incident import Incident, StoredFile
 from torchtriage.errors import NotTriaged
 from torchtriage.reading.prefixes.paths import FileOrigin, FileOrigins
-from torchtriage.reading.reread_lines import MAX_LENGTH, TAIL, SeenAgain, Wanted, joined, tail_lines
+from torchtriage.reading.reread_lines import MAX_LENGTH, TAIL, SeenAgain, WantedLines, joined, tail_lines
 from torchtriage.services.service import Service
 
 _TAIL_LINES = 1000
@@ -27,7 +27,7 @@ def incident_brief(service: Service, incident: Incident, lang: Language = "en", 
     return brief(verdict, _look(service, incident, lines_needed(verdict)), lang, tokens)
 
 
-def _look(service: Service, incident: Incident, wanted: Wanted) -> SeenAgain:
+def _look(service: Service, incident: Incident, wanted: WantedLines) -> SeenAgain:
     seen = SeenAgain()
     files = incident.log.files
     origins = FileOrigins(file.name for file in files)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
 
-from torchtriage.domain.access import Change
+from torchtriage.domain.access import AuditLine
 from torchtriage.domain.incident import Feedback, FeedbackVerdict, Incident, IncidentFilter, StoredFile, StoredLine
 from torchtriage.domain.incident_summary import IncidentSummary, SenderReport
 from torchtriage.errors import NotFound, StorageUnavailable
@@ -77,7 +77,7 @@ def give_feedback(service: Service, incident_id: str, given: Feedback) -> Incide
     detail = {"verdict": given.verdict, "entry": given.entry, "note": given.note}
     with service.database.transaction() as session:
         feedback.add(session, incident_id, given)
-        audit_log.add(session, Change(given.at, given.by, "feedback", f"incident {incident_id}", {"after": detail}))
+        audit_log.add(session, AuditLine(given.at, given.by, "feedback", f"incident {incident_id}", {"after": detail}))
         return incidents.read(session, incident_id)
 
 
@@ -86,7 +86,7 @@ def undo_feedback_of(service: Service, incident_id: str, by: str, at: datetime) 
     with service.database.transaction() as session:
         removed = feedback.remove(session, incident_id, by, at)
         detail = {"verdict": removed.verdict, "entry": removed.entry, "note": removed.note}
-        change = Change(datetime.now(UTC), by, "undo feedback", f"incident {incident_id}", {"before": detail})
+        change = AuditLine(datetime.now(UTC), by, "undo feedback", f"incident {incident_id}", {"before": detail})
         audit_log.add(session, change)
 
 
@@ -98,7 +98,8 @@ def forget_incident(service: Service, incident_id: str, by: str) -> None:
     with service.database.transaction() as session:
         gone = incidents.remove(session, incident_id)
         audit_log.add(
-            session, Change(datetime.now(UTC), by, "forget", f"incident {incident_id}", {"before": gone.audit_detail})
+            session,
+            AuditLine(datetime.now(UTC), by, "forget", f"incident {incident_id}", {"before": gone.audit_detail}),
         )
     try:
         remove_unused(service, gone.digests)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy.orm import Session
 
-from torchtriage.domain.access import Change
+from torchtriage.domain.access import AuditLine
 from torchtriage.domain.group import Group, GroupIssue
 from torchtriage.domain.notice import NoticeKind, SendState
 from torchtriage.errors import BadInput, NotFound
@@ -41,7 +41,7 @@ def ask_for_issue(service: Service, group_id: str, channel: str, by: str) -> lis
         if known.url is None and not outbox.is_coming(session, NoticeKind.ISSUE, channel, group.id):
             key = f"group {group.id} {NoticeKind.ISSUE} {channel} {now.isoformat()}"
             outbox.put(session, Wanted(key, NoticeKind.ISSUE, channel, incident, group.id), now)
-            audit_log.add(session, Change(now, by, "issue", f"group {group.id}", {"after": {"channel": channel}}))
+            audit_log.add(session, AuditLine(now, by, "issue", f"group {group.id}", {"after": {"channel": channel}}))
         return _found(session, service, group)
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from sqlalchemy.orm import Session
 
 from torchtriage.chat.delivery_errors import Undelivered
-from torchtriage.domain.access import Change
+from torchtriage.domain.access import AuditLine
 from torchtriage.domain.notice import Notice, NoticeKind, OutboxItem, SendState, Thread
 from torchtriage.errors import NotFound
 from torchtriage.services.explanation import EXPLAIN, explain
@@ -94,7 +94,7 @@ def send_test(service: Service, channel: str, by: str) -> None:
     now = datetime.now(UTC)
     sender.send(test_notice(service), f"test {channel} {now.isoformat()}")
     with service.database.transaction() as session:
-        audit_log.add(session, Change(now, by, "test", f"channel {channel}", {}))
+        audit_log.add(session, AuditLine(now, by, "test", f"channel {channel}", {}))
 
 
 def list_outbox(
@@ -115,7 +115,7 @@ def send_again(service: Service, item_id: str, by: str) -> OutboxItem:
     """Queues an item that failed for good again, and returns it. Raises NotFound."""
     now = datetime.now(UTC)
     with service.database.transaction() as session:
-        audit_log.add(session, Change(now, by, "send again", f"notice {item_id}", {}))
+        audit_log.add(session, AuditLine(now, by, "send again", f"notice {item_id}", {}))
         return outbox.again(session, item_id, now)
 
 

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from torchtriage.domain.access import Change
+from torchtriage.domain.access import AuditLine
 from torchtriage.domain.incident import State, VerdictKey
 from torchtriage.errors import TriageError
 from torchtriage.queue.subprocess_calls import LARGE
@@ -113,7 +113,7 @@ class Retriage:
     def _audit(self, by: str, whole: bool) -> None:
         detail = {"changed": self.changed, "of": self.looked_at, "knowledge": self._knowledge, "whole": whole}
         with self._service.database.transaction() as session:
-            audit_log.add(session, Change(datetime.now(UTC), by, "retriage", "incidents", detail))
+            audit_log.add(session, AuditLine(datetime.now(UTC), by, "retriage", "incidents", detail))
 
     def _differing(self) -> Iterator[tuple[TriagedIncident, Triaged | TriageError]]:
         workers = max(1, self._service.settings.workers)

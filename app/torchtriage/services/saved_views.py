@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from torchtriage.domain.access import Change
+from torchtriage.domain.access import AuditLine
 from torchtriage.domain.saved_view import View
 from torchtriage.errors import BadInput
 from torchtriage.services.service import Service
@@ -30,7 +30,7 @@ def save_view(service: Service, name: str, query: str, by: str) -> View:
         before = saved_views.called(session, name)
         view = saved_views.put(session, name, query, by, now)
         detail = {"before": _audit_details(before), "after": _audit_details(view)}
-        audit_log.add(session, Change(now, by, "save", f"view {view.id}", detail))
+        audit_log.add(session, AuditLine(now, by, "save", f"view {view.id}", detail))
         return view
 
 
@@ -39,7 +39,8 @@ def remove_view(service: Service, view_id: str, by: str) -> View:
     with service.database.transaction() as session:
         view = saved_views.remove(session, view_id)
         audit_log.add(
-            session, Change(datetime.now(UTC), by, "remove", f"view {view.id}", {"before": _audit_details(view)})
+            session,
+            AuditLine(datetime.now(UTC), by, "remove", f"view {view.id}", {"before": _audit_details(view)}),
         )
         return view
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from torchtriage.domain.access import Caller, Change, Scope, Token
+from torchtriage.domain.access import AuditLine, Caller, Scope, Token
 from torchtriage.domain.timestamps import iso
 from torchtriage.errors import BadInput
 from torchtriage.services.user_text import cleaned
@@ -75,7 +75,7 @@ def revoke(database: Database, token_id: str, by: str) -> Token:
     with database.transaction() as session:
         token, new = tokens.revoke(session, token_id, now)
         if new:
-            audit_log.add(session, Change(now, by, "revoke", f"token {token.id}", {"before": _audit_details(token)}))
+            audit_log.add(session, AuditLine(now, by, "revoke", f"token {token.id}", {"before": _audit_details(token)}))
         return token
 
 
@@ -87,11 +87,12 @@ def end_session(database: Database, secret: str) -> None:
         if token is not None and token.session:
             tokens.revoke(session, token.id, now)
             audit_log.add(
-                session, Change(now, token.name, "logout", f"token {token.id}", {"before": _audit_details(token)})
+                session,
+                AuditLine(now, token.name, "logout", f"token {token.id}", {"before": _audit_details(token)}),
             )
 
 
-def changes(database: Database, wanted: ChangeFilter, limit: int, cursor: str | None = None) -> Page[Change]:
+def changes(database: Database, wanted: ChangeFilter, limit: int, cursor: str | None = None) -> Page[AuditLine]:
     """Returns a page of the audit log, newest first. Raises BadCursor."""
     with database.reading() as session:
         return audit_log.listed(session, wanted, limit, cursor)
@@ -103,7 +104,7 @@ def authors(database: Database) -> tuple[str, ...]:
         return audit_log.people(session, _LATEST)
 
 
-def every_change(database: Database, wanted: ChangeFilter) -> Iterator[Change]:
+def every_change(database: Database, wanted: ChangeFilter) -> Iterator[AuditLine]:
     """Yields all matching changes, newest first. Raises StorageUnavailable."""
     cursor: str | None = None
     while True:
@@ -118,11 +119,14 @@ def _make(database: Database, token: Token, by: str, action: str) -> tuple[str, 
     secret = _PREFIX + secrets.token_urlsafe(32)
     with database.transaction() as session:
         made = tokens.add(session, _digest(secret), token)
-        audit_log.add(session, Change(made.created_at, by, action, f"token {made.id}", {"after": _audit_details(made)}))
+        audit_log.add(
+            session, AuditLine(made.created_at, by, action, f"token {made.id}", {"after": _audit_details(made)})
+        )
         tokens.sweep(session, made.created_at)
         for ended in tokens.end_oldest(session, made, MAX_SESSIONS) if made.session else ():
             audit_log.add(
-                session, Change(made.created_at, by, "revoke", f"token {ended.id}", {"before": _audit_details(ended)})
+                session,
+                AuditLine(made.created_at, by, "revoke", f"token {ended.id}", {"before": _audit_details(ended)}),
             )
     return secret, made
 

@@ -28,7 +28,7 @@ from torchtriage.knowledge.cache import cache_folder, load
 from torchtriage.queue.subprocess_calls import CallFailed, result_or_error
 from torchtriage.reading.redaction.redact_values import without_secrets
 from torchtriage.reading.sources import LogFile, Run
-from torchtriage.reading.unpack import Budget, Upload, unpack
+from torchtriage.reading.unpack import UnpackBudget, Upload, unpack
 from torchtriage.storage.archive_results import ShardFolder
 from torchtriage.storage.log_archive import Archive, ArchivedLog
 
@@ -205,7 +205,7 @@ def _triaged(engine: Engine, archive: Archive, log: ArchivedLog, work: Work) -> 
 
 
 def _files(archive: Archive, log: ArchivedLog, limit: int | None) -> Iterator[LogFile]:
-    for inside in unpack(Upload(log.key, archive.chunks(log)), Budget(limit)):
+    for inside in unpack(Upload(log.key, archive.chunks(log)), UnpackBudget(limit)):
         yield LogFile(inside.name, partial(iter, inside.chunks), inside.member)
 
 

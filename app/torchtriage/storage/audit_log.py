@@ -9,13 +9,13 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from torchtriage.domain.access import Change
+from torchtriage.domain.access import AuditLine
 from torchtriage.reading.redaction.redact import redact
 from torchtriage.storage.pagination import Page, decode, encode
 from torchtriage.storage.tables import ChangeRow
 
 
-def add(session: Session, change: Change) -> None:
+def add(session: Session, change: AuditLine) -> None:
     """Adds a change without secrets in people's texts, because rows of the audit log are never deleted."""
     detail = _clean(change.detail)
     session.add(ChangeRow(at=change.at, by=change.by, action=change.action, subject=change.subject, detail=detail))
@@ -34,7 +34,7 @@ class ChangeFilter:
     until: datetime | None = None
 
 
-def listed(session: Session, wanted: ChangeFilter, limit: int, cursor: str | None) -> Page[Change]:
+def listed(session: Session, wanted: ChangeFilter, limit: int, cursor: str | None) -> Page[AuditLine]:
     """Returns a page of matching changes, newest first. Raises BadCursor."""
     query = select(ChangeRow).order_by(ChangeRow.number.desc()).limit(limit + 1)
     if wanted.subject is not None:
@@ -63,8 +63,8 @@ def people(session: Session, looked_at: int) -> tuple[str, ...]:
     return tuple(sorted(session.execute(select(latest.c.by).distinct()).scalars()))
 
 
-def _change(row: ChangeRow) -> Change:
-    return Change(row.at, row.by, row.action, row.subject, row.detail, str(row.number))
+def _change(row: ChangeRow) -> AuditLine:
+    return AuditLine(row.at, row.by, row.action, row.subject, row.detail, str(row.number))
 
 
 def _clean(value: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, delete, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
-from torchtriage.domain.access import Change
+from torchtriage.domain.access import AuditLine
 from torchtriage.domain.group import GroupStatus
 from torchtriage.domain.incident import State
 from torchtriage.domain.notice import NoticeKind, SendState
@@ -182,7 +182,7 @@ def _unite(session: Session, mine: FingerprintRow, own: GroupRow, other: GroupRo
     if other.provisional:
         _is_known(session, other)
     detail = {"groups": [str(goes.number)], "fingerprint": mine.fingerprint, "successor": new}
-    audit_log.add(session, Change(datetime.now(UTC), BY_ITSELF, "merge", f"group {stays.number}", detail))
+    audit_log.add(session, AuditLine(datetime.now(UTC), BY_ITSELF, "merge", f"group {stays.number}", detail))
 
 
 def _merge_into(session: Session, number: int, root: GroupRow, new: GroupRow) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any, cast
 from sqlalchemy import Float, Integer, Table, Text, Update, bindparam, case, func, null, select, update
 from sqlalchemy.orm import Session
 
-from torchtriage.domain.access import Change
+from torchtriage.domain.access import AuditLine
 from torchtriage.domain.group import GroupStatus
 from torchtriage.domain.incident import Job, VerdictSummary
 from torchtriage.storage import audit_log
@@ -111,7 +111,7 @@ def _more(number: int, members: Sequence[NewMember], resolved: datetime | None) 
 def record_reopening(session: Session, number: int) -> None:
     """Records in the audit log that a resolved group reopened."""
     detail = {"before": {"status": GroupStatus.RESOLVED.value}, "after": {"status": GroupStatus.OPEN.value}}
-    audit_log.add(session, Change(datetime.now(UTC), BY_ITSELF, "regress", f"group {number}", detail))
+    audit_log.add(session, AuditLine(datetime.now(UTC), BY_ITSELF, "regress", f"group {number}", detail))
 
 
 def apply_splits(session: Session, summaries: Sequence[tuple[VerdictSummary, Job]]) -> list[VerdictSummary]:

@@ -21,7 +21,7 @@ from torchtriage.domain.line import Line
 from torchtriage.domain.verdict import ClockOffset, Evidence, RootCause, Verdict
 from torchtriage.lazy_regex import lazy_regex
 from torchtriage.reading.redaction.encoded_secrets import redact_encoded
-from torchtriage.reading.reread_lines import SeenAgain, Span, Wanted, joined
+from torchtriage.reading.reread_lines import LineSpan, SeenAgain, WantedLines, joined
 
 _ABOVE, _BELOW = 14, 8  # lines around the first evidence
 _LINES_AROUND = 3  # lines around the other evidence
@@ -49,18 +49,18 @@ class Brief:
     lines: Lines
 
 
-def lines_needed(verdict: Verdict) -> Wanted:
+def lines_needed(verdict: Verdict) -> WantedLines:
     """Returns which lines of the log a brief of this verdict needs."""
     root = verdict.root_cause
     spans = [_around(line, number) for number, line in enumerate(root.evidence)] if root else []
     places = [(mark.line, mark.file) for mark in verdict.timeline[:_MARKS]]
     places += [(fact.line, fact.file) for fact in _facts(verdict)]
-    spans += [Span(file, max(1, line - _MARGIN), line) for line, file in places if line is not None]
+    spans += [LineSpan(file, max(1, line - _MARGIN), line) for line, file in places if line is not None]
     telling = [mark for mark in verdict.timeline if mark.kind in ("first", "missing", "silent")]
     ranks = [rank for mark in telling for rank in mark.ranks][:_MAX_RANKS_READ]
     tails: set[str | None] = {line.file for line in root.evidence[:1]} if root else set()
     tails |= {mark.file for mark in verdict.timeline[:_MAX_RANKS_READ] if mark.line is not None}
-    return Wanted(tuple(spans), frozenset(tails or {None}), frozenset(ranks))
+    return WantedLines(tuple(spans), frozenset(tails or {None}), frozenset(ranks))
 
 
 def brief(verdict: Verdict, seen: SeenAgain, lang: Language = "en", tokens: int = TOKENS) -> Brief:
@@ -85,9 +85,9 @@ def brief(verdict: Verdict, seen: SeenAgain, lang: Language = "en", tokens: int 
     return Brief(text, lines)
 
 
-def _around(line: Evidence, number: int) -> Span:
+def _around(line: Evidence, number: int) -> LineSpan:
     above, below = (_ABOVE, _BELOW) if number == 0 else (_LINES_AROUND, _LINES_AROUND)
-    return Span(line.file, max(1, line.line - max(above, _MARGIN)), line.line + below)
+    return LineSpan(line.file, max(1, line.line - max(above, _MARGIN)), line.line + below)
 
 
 def _lines(verdict: Verdict, seen: SeenAgain) -> dict[tuple[str | None, int], str]:
@@ -98,7 +98,7 @@ def _lines(verdict: Verdict, seen: SeenAgain) -> dict[tuple[str | None, int], st
     found: dict[tuple[str | None, int], str] = {}
     files = sorted({file for file, _ in seen.lines}, key=lambda file: file or "")
     for file in files:
-        numbers = joined(Span(file, number, number) for other, number in seen.lines if other == file)
+        numbers = joined(LineSpan(file, number, number) for other, number in seen.lines if other == file)
         for span in numbers:
             texts = [seen.lines[file, number] for number in range(span.first, span.last + 1)]
             clean = redact_encoded("\n".join(texts)).split("\n")

@@ -15,8 +15,8 @@ from torchtriage.domain.event import Frame
 from torchtriage.domain.fact import Fact
 from torchtriage.lazy_regex import lazy_regex
 
-Found = dict[str, str | None]
-Rule = Callable[[Statement, re.Match[str]], Found]
+Values = dict[str, str | None]
+OperandRule = Callable[[Statement, re.Match[str]], Values]
 _NONE: frozenset[str] = frozenset()
 FILE_FUNCTIONS = "file-functions"  # the vocabulary's list: functions that take the path of a file
 _FILE_NAME = lazy_regex(r"/|\w\.[A-Za-z]\w{1,11}$")
@@ -78,7 +78,7 @@ _CONSTANTS = frozenset({"self", "None", "True", "False"})
 _MAX_NAMES = 3
 
 
-def _values(failure: Failure) -> Found:
+def _values(failure: Failure) -> Values:
     """Returns the facts by name. The value of an unknown fact is None."""
     raised = failure.raised
     if raised is None:
@@ -133,7 +133,7 @@ def _only_argument(line: Statement) -> str | None:
     return next((first.id for first in firsts if isinstance(first, ast.Name)), None)
 
 
-def _operands(frame: Frame, kind: str, message: str, openers: frozenset[str]) -> Found:
+def _operands(frame: Frame, kind: str, message: str, openers: frozenset[str]) -> Values:
     """Returns what the message is about in a frame's line. The result is empty if the line only raises an exception."""
     if _RAISE.match(frame.code.strip()):
         return {}
@@ -141,7 +141,7 @@ def _operands(frame: Frame, kind: str, message: str, openers: frozenset[str]) ->
     return operands(statement, kind, message, openers) if statement else {}
 
 
-def operands(statement: Statement, kind: str, message: str, openers: frozenset[str] = _NONE) -> Found:
+def operands(statement: Statement, kind: str, message: str, openers: frozenset[str] = _NONE) -> Values:
     """Returns the facts that a statement and the exception's message show together, by name. The value of an unknown
     fact is None. `openers` are names of functions that take the path of a file."""
     if kind == "AssertionError":
@@ -153,7 +153,7 @@ def operands(statement: Statement, kind: str, message: str, openers: frozenset[s
     return {}
 
 
-def _types(kind: str, message: str) -> Found:
+def _types(kind: str, message: str) -> Values:
     """Returns the types of the operands, if the message names them."""
     for pattern in _TYPES:
         if found := pattern.search(message):
@@ -161,7 +161,7 @@ def _types(kind: str, message: str) -> Found:
     return {"operand_type": "module"} if kind == "AttributeError" and message.startswith("module '") else {}
 
 
-def _call(frame: Frame, callee: str) -> Found:
+def _call(frame: Frame, callee: str) -> Values:
     """Returns the call in a user's line that led into a library's function, and its first argument."""
     statement = parsed(frame.code, frame.marked)
     if statement is None or (callee.startswith("__") and callee not in _CALLED):
@@ -177,7 +177,7 @@ def _call(frame: Frame, callee: str) -> Found:
 _CALLED = ("__init__", "__call__", "__new__")
 
 
-def _of_call(statement: Statement, call: ast.Call) -> Found:
+def _of_call(statement: Statement, call: ast.Call) -> Values:
     if _name(call.func) == "_cut_":
         return {}
     first = next((given for given in call.args[:1] if not isinstance(given, ast.Starred)), None)
@@ -196,7 +196,7 @@ def _common_source(statement: Statement, nodes: Iterable[ast.AST]) -> str | None
     return texts.pop() if len(texts) == 1 else None
 
 
-def _attribute(statement: Statement, found: re.Match[str]) -> Found:
+def _attribute(statement: Statement, found: re.Match[str]) -> Values:
     name = found["name"]
     nodes = [node.value for node in statement.all(ast.Attribute) if node.attr == name]
     if not nodes:  # getattr(args, "lr")
@@ -212,7 +212,7 @@ def _subscripts(statement: Statement) -> list[ast.Subscript]:
     return statement.all(ast.Subscript)
 
 
-def _key(statement: Statement, found: re.Match[str]) -> Found:
+def _key(statement: Statement, found: re.Match[str]) -> Values:
     key = found["key"]
     nodes = _subscripts(statement)
     same = [node for node in nodes if isinstance(node.slice, ast.Constant) and repr(node.slice.value) == key]
@@ -235,7 +235,7 @@ def _is_sliced(node: ast.Subscript) -> bool:
     return any(isinstance(part, ast.Slice) for part in parts)
 
 
-def _index(statement: Statement, found: re.Match[str]) -> Found:
+def _index(statement: Statement, found: re.Match[str]) -> Values:
     nodes = [
         node
         for node in _subscripts(statement)
@@ -254,7 +254,7 @@ def _index(statement: Statement, found: re.Match[str]) -> Found:
     }
 
 
-def _subscripted(statement: Statement, found: re.Match[str]) -> Found:
+def _subscripted(statement: Statement, found: re.Match[str]) -> Values:
     nodes = _subscripts(statement)
     inner = [node for node in nodes if isinstance(node.value, ast.Subscript)]
     if len(nodes) > 1 and not inner and statement.start == 0:
@@ -265,12 +265,12 @@ def _subscripted(statement: Statement, found: re.Match[str]) -> Found:
     return {}
 
 
-def _called(statement: Statement, found: re.Match[str]) -> Found:
+def _called(statement: Statement, found: re.Match[str]) -> Values:
     calls = [call for call in statement.all(ast.Call) if _name(call.func) != "_cut_"]
     return {"operand": _common_source(statement, (call.func for call in calls))}
 
 
-def _iterated(statement: Statement, found: re.Match[str]) -> Found:
+def _iterated(statement: Statement, found: re.Match[str]) -> Values:
     nodes: list[ast.AST] = []
     for node in statement.all(ast.AST):
         if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
@@ -300,7 +300,7 @@ _TAKES_ITERABLES = frozenset(
 )
 
 
-def _contained(statement: Statement, found: re.Match[str]) -> Found:
+def _contained(statement: Statement, found: re.Match[str]) -> Values:
     nodes = [
         compare.comparators[-1]
         for compare in statement.all(ast.Compare)
@@ -309,7 +309,7 @@ def _contained(statement: Statement, found: re.Match[str]) -> Found:
     return {"operand": _common_source(statement, nodes)}
 
 
-def _binary(statement: Statement, found: re.Match[str]) -> Found:
+def _binary(statement: Statement, found: re.Match[str]) -> Values:
     groups = found.groupdict()
     operator = _OPERATORS.get((groups.get("operator") or "+").replace(" ", "").removesuffix("="))
     pairs: list[tuple[ast.AST, ast.AST]] = []
@@ -325,13 +325,13 @@ def _binary(statement: Statement, found: re.Match[str]) -> Found:
     return _matching_pair(statement, found, pairs)
 
 
-def _compared(statement: Statement, found: re.Match[str]) -> Found:
+def _compared(statement: Statement, found: re.Match[str]) -> Values:
     wanted = _OPERATORS.get(found["operator"])
     nodes = [node for node in statement.all(ast.Compare) if wanted and isinstance(node.ops[0], wanted)]
     return _matching_pair(statement, found, [(node.left, node.comparators[0]) for node in nodes])
 
 
-def _matching_pair(statement: Statement, found: re.Match[str], pairs: list[tuple[ast.AST, ast.AST]]) -> Found:
+def _matching_pair(statement: Statement, found: re.Match[str], pairs: list[tuple[ast.AST, ast.AST]]) -> Values:
     """Returns the operands of the pair that can have the types in the message, if only one pair can."""
     types = _types("TypeError", found.string)
     left, right = types.get("operand_type"), types.get("other_type")
@@ -341,7 +341,9 @@ def _matching_pair(statement: Statement, found: re.Match[str], pairs: list[tuple
     return {"operand": statement.source(able[0][0]), "other_operand": statement.source(able[0][1])}
 
 
-def _possible(statement: Statement, pairs: list[tuple[ast.AST, ast.AST]], left: str | None, right: str | None) -> Found:
+def _possible(
+    statement: Statement, pairs: list[tuple[ast.AST, ast.AST]], left: str | None, right: str | None
+) -> Values:
     """Returns the expressions that can have the type in the message, if several pairs can: those on the side of None,
     or on the only side that differs between the pairs."""
     if not pairs:
@@ -385,22 +387,22 @@ _DISPLAYS: tuple[tuple[tuple[type[ast.AST], ...], str], ...] = (
 )  # fmt: skip
 
 
-def _divided(statement: Statement, found: re.Match[str]) -> Found:
+def _divided(statement: Statement, found: re.Match[str]) -> Values:
     by = (ast.Div, ast.FloorDiv, ast.Mod)
     nodes: list[ast.AST] = [node.right for node in statement.all(ast.BinOp) if isinstance(node.op, by)]
     nodes += [node.value for node in statement.all(ast.AugAssign) if isinstance(node.op, by)]
     return {"operand": _common_source(statement, nodes)}
 
 
-def _unary(statement: Statement, found: re.Match[str]) -> Found:
+def _unary(statement: Statement, found: re.Match[str]) -> Values:
     return {"operand": _common_source(statement, (node.operand for node in statement.all(ast.UnaryOp)))}
 
 
-def _argument_of(*names: str) -> Callable[[Statement, re.Match[str]], Found]:
+def _argument_of(*names: str) -> Callable[[Statement, re.Match[str]], Values]:
     """Returns a rule that finds the first argument of a call to one of these functions, or to the function in the
     message."""
 
-    def rule(statement: Statement, found: re.Match[str]) -> Found:
+    def rule(statement: Statement, found: re.Match[str]) -> Values:
         wanted = {*names, found.groupdict().get("called") or ""}
         calls = [call for call in statement.all(ast.Call) if _name(call.func) in wanted and call.args]
         if not calls:
@@ -411,10 +413,10 @@ def _argument_of(*names: str) -> Callable[[Statement, re.Match[str]], Found]:
     return rule
 
 
-def _method_of(names: tuple[str, ...]) -> Callable[[Statement, re.Match[str]], Found]:
+def _method_of(names: tuple[str, ...]) -> Callable[[Statement, re.Match[str]], Values]:
     """Returns a rule that finds the object on which a method with one of these names is called."""
 
-    def rule(statement: Statement, found: re.Match[str]) -> Found:
+    def rule(statement: Statement, found: re.Match[str]) -> Values:
         owners = [
             call.func.value
             for call in statement.all(ast.Call)
@@ -425,12 +427,12 @@ def _method_of(names: tuple[str, ...]) -> Callable[[Statement, re.Match[str]], F
     return rule
 
 
-def _mapped(statement: Statement, found: re.Match[str]) -> Found:
+def _mapped(statement: Statement, found: re.Match[str]) -> Values:
     nodes = [keyword.value for call in statement.all(ast.Call) for keyword in call.keywords if keyword.arg is None]
     return {"operand": _common_source(statement, nodes)}
 
 
-def _entered(statement: Statement, found: re.Match[str]) -> Found:
+def _entered(statement: Statement, found: re.Match[str]) -> Values:
     nodes = [
         item.context_expr
         for node in statement.all(ast.With, ast.AsyncWith)
@@ -440,7 +442,7 @@ def _entered(statement: Statement, found: re.Match[str]) -> Found:
     return {"operand": _common_source(statement, nodes)}
 
 
-def _unpacked(statement: Statement, found: re.Match[str]) -> Found:
+def _unpacked(statement: Statement, found: re.Match[str]) -> Values:
     pairs: list[tuple[_Names, ast.expr, bool]] = []
     for node in statement.all(ast.Assign, ast.For, ast.AsyncFor, ast.comprehension):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Tuple, ast.List)):
@@ -465,7 +467,7 @@ def _counted(node: ast.expr) -> ast.expr | None:
     return node.args[0] if isinstance(node, ast.Call) and named and node.args else None
 
 
-def _bad_call(statement: Statement, found: re.Match[str]) -> Found:
+def _bad_call(statement: Statement, found: re.Match[str]) -> Values:
     """Returns the call that a function rejected: found by the function's name, or by the keyword that it does not
     accept."""
     parts = (
@@ -488,7 +490,7 @@ def _bad_call(statement: Statement, found: re.Match[str]) -> Found:
     return {"called": statement.source(chosen[0].func), "argument": statement.source(value)}
 
 
-def _imported(statement: Statement, found: re.Match[str]) -> Found:
+def _imported(statement: Statement, found: re.Match[str]) -> Values:
     for node in statement.all(ast.ImportFrom, ast.Import):
         if isinstance(node, ast.ImportFrom):
             return {"imported": "." * node.level + (node.module or "")}
@@ -497,11 +499,11 @@ def _imported(statement: Statement, found: re.Match[str]) -> Found:
     return {}
 
 
-def _opened(openers: frozenset[str]) -> Rule:
+def _opened(openers: frozenset[str]) -> OperandRule:
     """Returns the rule that finds the call that reads or writes a file. `openers` are the names of functions that do
     so."""
 
-    def of(statement: Statement, found: re.Match[str]) -> Found:
+    def of(statement: Statement, found: re.Match[str]) -> Values:
         calls = [call for call in statement.all(ast.Call) if _name(call.func) != "_cut_"]
         opens = [call for call in calls if _name(call.func) in openers] or (calls if len(calls) == 1 else [])
         return _of_call(statement, opens[0]) if len(opens) == 1 else {}
@@ -516,11 +518,11 @@ _TYPE, _VALUE = frozenset({"TypeError"}), frozenset({"ValueError"})
 
 
 @cache
-def _rules(openers: frozenset[str]) -> tuple[tuple[re.Pattern[str], frozenset[str], Rule], ...]:
+def _rules(openers: frozenset[str]) -> tuple[tuple[re.Pattern[str], frozenset[str], OperandRule], ...]:
     """Returns the rules in the order in which they are tried: a regex for the message, the exceptions it applies to,
     and the function that finds the place in the line. The first rule that matches decides."""
     opened = _opened(openers)
-    rules: tuple[tuple[str, frozenset[str], Rule], ...] = (
+    rules: tuple[tuple[str, frozenset[str], OperandRule], ...] = (
         (r"has no attribute '(?P<name>\w+)'", _NONE, _attribute),
         (r"attribute '(?P<name>\w+)' is read-only", _NONE, _attribute),
         (r"^(?P<key>.{1,200})$", frozenset({"KeyError"}), _key),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from torchtriage.lazy_regex import lazy_regex
-from torchtriage.reading.blocks import Piece, blocks
+from torchtriage.reading.blocks import PartialBlock, blocks
 from torchtriage.reading.file_types import KERNEL_LINE, NVIDIA_SMI_LOG
 
 MAX_BYTES = 256 << 20  # bytes of a report that are read; encoded dumps make some reports large
@@ -43,7 +43,7 @@ class BugReport:
         smi: list[bytes] = []
         in_smi, number, left = False, 1, _MAX_SMI
         for block in blocks(self._limited(), self._name):
-            lines = block.removesuffix(b"\n").split(b"\n") if isinstance(block, Piece) else block.split(b"\n")
+            lines = block.removesuffix(b"\n").split(b"\n") if isinstance(block, PartialBlock) else block.split(b"\n")
             printed: list[bytes] = []
             for at, line in enumerate(lines):
                 if not self.smi_from and NVIDIA_SMI_LOG.match(line):

@@ -40,7 +40,7 @@ _MAX_ROUNDS = 4  # nested labels
 _LEARNING = Labels(learning=True)
 
 
-class Origin(NamedTuple):
+class PrefixValues(NamedTuple):
     """The values of a line's prefixes, and the remaining text."""
 
     text: str
@@ -53,7 +53,7 @@ class Origin(NamedTuple):
     node: int | None = None
 
 
-UNKNOWN = Origin("")
+UNKNOWN = PrefixValues("")
 _NOTHING = UNKNOWN[1:]
 
 
@@ -76,14 +76,14 @@ def may_be_passed_on(text: str) -> bool:
     return "]:" in text and PASSED_ON.match(text) is not None
 
 
-def strip_prefixes(raw: str, known: Labels, outer: Origin = UNKNOWN) -> Origin:
+def strip_prefixes(raw: str, known: Labels, outer: PrefixValues = UNKNOWN) -> PrefixValues:
     """Returns the origin of a line and its text without prefixes. `raw` is one line without its line end. `outer` is
     what is already known about it."""
     text = ANSI.sub("", raw) if "\x1b" in raw else raw
     if known.edges is not None:
         text = without_edges(text, known.edges)
     # There are many lines, and `tuple.__new__` takes a third of the time.
-    origin = tuple.__new__(Origin, (text, *_NOTHING)) if outer is UNKNOWN else outer._replace(text=text)
+    origin = tuple.__new__(PrefixValues, (text, *_NOTHING)) if outer is UNKNOWN else outer._replace(text=text)
     left = list(known.forms) if known.forms else None
     custom = known.custom
     # The text that a logger puts before a worker's label is handled last, because a host name can be between them.
@@ -97,7 +97,7 @@ def strip_prefixes(raw: str, known: Labels, outer: Origin = UNKNOWN) -> Origin:
     return _with_own_words(origin)
 
 
-def _with_own_words(origin: Origin) -> Origin:
+def _with_own_words(origin: PrefixValues) -> PrefixValues:
     """Returns the origin with rank, host and time from the line's own text."""
     text = origin.text
     rank, host = origin.rank, origin.host
@@ -111,10 +111,10 @@ def _with_own_words(origin: Origin) -> Origin:
         time = with_year(time, inside) if time else inside
     if rank == origin.rank and host == origin.host and time == origin.time:
         return origin
-    return Origin(text, rank, origin.local_rank, host, time, origin.stream, origin.pod, origin.node)
+    return PrefixValues(text, rank, origin.local_rank, host, time, origin.stream, origin.pod, origin.node)
 
 
-def _take_label(origin: Origin, left: list[str]) -> Origin | None:
+def _take_label(origin: PrefixValues, left: list[str]) -> PrefixValues | None:
     """Returns the origin without the first of the labels in `left`, which is removed from the list, or None."""
     for at, name in enumerate(left):
         found = FORMS[name].match(origin.text)
@@ -125,7 +125,7 @@ def _take_label(origin: Origin, left: list[str]) -> Origin | None:
     return None
 
 
-def _take_custom(origin: Origin, form: re.Pattern[str]) -> Origin | None:
+def _take_custom(origin: PrefixValues, form: re.Pattern[str]) -> PrefixValues | None:
     """Returns the origin without an unknown label, or None."""
     found = form.match(origin.text)
     if found is None or not found.end():  # a label of blanks may match an empty text
@@ -143,7 +143,7 @@ def _take_custom(origin: Origin, form: re.Pattern[str]) -> Origin | None:
     return origin._replace(text=text, stream=f"{origin.stream}{label.strip()}/")
 
 
-def _with_label(origin: Origin, found: re.Match[str], name: str) -> Origin:
+def _with_label(origin: PrefixValues, found: re.Match[str], name: str) -> PrefixValues:
     """Returns the origin without the label that was found."""
     part = found.groupdict()
     task = part.get("task")
@@ -163,7 +163,7 @@ def _with_label(origin: Origin, found: re.Match[str], name: str) -> Origin:
     )
 
 
-def _with_path(origin: Origin, name: str | None) -> Origin:
+def _with_path(origin: PrefixValues, name: str | None) -> PrefixValues:
     """Returns the origin with the values of the path that grep printed before a line."""
     if name is None:
         return origin
@@ -177,7 +177,7 @@ def _with_path(origin: Origin, name: str | None) -> Origin:
     )
 
 
-def _take_known(origin: Origin) -> Origin | None:
+def _take_known(origin: PrefixValues) -> PrefixValues | None:
     """Returns the origin without a known prefix, or None."""
     text = origin.text
     found = prefix_of(text)
@@ -190,13 +190,13 @@ def _take_known(origin: Origin) -> Origin | None:
         rank = found[group]
         stream = f"{origin.stream}{rank}/"
         node = origin.node if origin.rank is None else None  # a task with a known rank need not be a node
-        return Origin(text, int(rank), origin.local_rank, origin.host, origin.time, stream, origin.pod, node)
+        return PrefixValues(text, int(rank), origin.local_rank, origin.host, origin.time, stream, origin.pod, node)
     if last == "time":
         return origin._replace(text=text, time=_outer_clock(origin, iso(found[group])))
     return _with_fields(origin._replace(text=text), {name: found[group] for name, group in fields if found[group]})
 
 
-def _take_passed_on(origin: Origin) -> Origin | None:
+def _take_passed_on(origin: PrefixValues) -> PrefixValues | None:
     """Returns the origin without the text that a logger put before the label of the worker whose line it passed on, or
     None."""
     found = PASSED_ON.match(origin.text)
@@ -206,12 +206,12 @@ def _take_passed_on(origin: Origin) -> Origin | None:
     return origin._replace(text=text, time=_outer_clock(origin, time_in(found[0])))
 
 
-def _outer_clock(origin: Origin, time: str | None) -> str | None:
+def _outer_clock(origin: PrefixValues, time: str | None) -> str | None:
     """Returns the time of a line that contains `time`. The outermost clock is used, because it is on every line."""
     return with_year(origin.time, time) if origin.time else time
 
 
-def _with_fields(origin: Origin, fields: dict[str, str]) -> Origin:
+def _with_fields(origin: PrefixValues, fields: dict[str, str]) -> PrefixValues:
     """Returns the origin with the values of a prefix, by their names in the table of known prefixes."""
 
     def first(names: frozenset[str]) -> str | None:
@@ -237,7 +237,7 @@ def _with_fields(origin: Origin, fields: dict[str, str]) -> Origin:
     streams = filter(None, (pod, stream if stream != pod else None, actor, rank, local_rank))
     # After torchrun's label of the local rank, the rank of an outer task is the node.
     outer_rank = None if "torchrun_local_rank" in fields and origin.node is not None else origin.rank
-    return Origin(
+    return PrefixValues(
         text,
         int(rank) if rank else outer_rank,
         int(local_rank) if local_rank else origin.local_rank,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from torchtriage.reading.blocks import Piece
+from torchtriage.reading.blocks import PartialBlock
 from torchtriage.reading.unwrap import (
     collector_output,
     csv_tables,
@@ -135,7 +135,7 @@ def _decode_once(
         size += len(block)
         if size > decoder.largest:
             return Decoded(chain(read, rest), warning=too_large(decoder.name, decoder.largest)), None
-    contents = [b"".join(memoryview(block)[:-1] if isinstance(block, Piece) else block for block in read)]
+    contents = [b"".join(memoryview(block)[:-1] if isinstance(block, PartialBlock) else block for block in read)]
     read.clear()
     return decode(contents.pop()), decoder  # frees the memory for the result
 

@@ -10,14 +10,13 @@ from typing import Any, get_type_hints
 
 from pydantic import BaseModel, Field, create_model
 
-from torchtriage.domain.access import Change
+from torchtriage.domain.access import AuditLine
 from torchtriage.domain.dashboard import ClusterRecord, Cost, Dashboard
 from torchtriage.domain.decision import Decision, DecisionRecord, Score
 from torchtriage.domain.gathered_log import GatheredJob
 from torchtriage.domain.group import Group, GroupIssue, GroupMark
 from torchtriage.domain.incident import Feedback, Incident, State, StoredFile, StoredLine, StoredLog
-from torchtriage.domain.run_comparison import Change as RunChange
-from torchtriage.domain.run_comparison import RunComparison
+from torchtriage.domain.run_comparison import Change, RunComparison
 from torchtriage.domain.run_summary import SinceGood
 from torchtriage.domain.stats import BadHost, HostRecord, Precision, RetrySuccess, Stat
 from torchtriage.storage.pagination import Page
@@ -74,7 +73,7 @@ ComparisonForm = model_of(
 )
 SinceGoodChangeForm = model_of(
     "SinceGoodChangeForm",
-    RunChange,
+    Change,
     "One change; `says` describes it in a few words.",
     leave_out=("line", "file"),
     says=dict[str, str],
@@ -166,7 +165,7 @@ ScoreForm = _model(
     "How decisions turned out, by action. `waiting` is how many have no next attempt yet.",
     {"items": list[Score], "latest": int},
 )
-ChangeForm = model_of("ChangeForm", Change)
+ChangeForm = model_of("ChangeForm", AuditLine)
 ChangesForm = page_model("ChangesForm", ChangeForm)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from torchtriage.matching.sign_alignment import Token
+from torchtriage.matching.sign_alignment import SignToken
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Mark:
     text: str
 
 
-def marks(tokens: Iterable[Token]) -> list[Mark]:
+def marks(tokens: Iterable[SignToken]) -> list[Mark]:
     """Returns the tokens as few pieces, in the order of the sign. Spaces between two differences count as missing."""
     pieces: list[Mark] = []
     for token in tokens:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from torchtriage.domain.access import Change
+from torchtriage.domain.access import AuditLine
 from torchtriage.domain.entry import Language
 from torchtriage.web.pages.translations import catalogue, word
 
@@ -31,12 +31,12 @@ class ChangeLine:
     details: tuple[tuple[str, str], ...] = ()
 
 
-def change_lines(changes: Iterable[Change], lang: Language) -> tuple[ChangeLine, ...]:
+def change_lines(changes: Iterable[AuditLine], lang: Language) -> tuple[ChangeLine, ...]:
     """Returns the changes in words. Actions of an older version that are unknown now are shown as they were stored."""
     return tuple(_line(change, lang) for change in changes)
 
 
-def _line(change: Change, lang: Language) -> ChangeLine:
+def _line(change: AuditLine, lang: Language) -> ChangeLine:
     kind, _, name = change.subject.partition(" ")
     undone = change.detail.get("undoes")
     did, thing = f"did_{change.action.replace(' ', '_')}", f"thing_{kind}"
