@@ -2,9 +2,9 @@
 
 It runs with the code of the release, so that later ones can be held to reading it. From the repository's root:
 
-    git worktree add /tmp/release v0.1.0        # 0.1.0: commit db06a81
+    git worktree add /tmp/release COMMIT        # 0.1.0: db06a81, 0.2.0: ba4c0c4
     cp tests/releases/make.py /tmp/release/
-    cd /tmp/release && PYTHONPATH=. python make.py NAME.tar.xz
+    cd /tmp/release && PYTHONPATH=app:. python make.py NAME.tar.xz
 
 What people decided is in CASES; `tests/services/test_upgrade_groups.py` looks for it after today's version has opened it.
 """

@@ -1,5 +1,5 @@
 """What people decided about groups outlives signs, entries and rules of fingerprints that changed; on both databases,
-from the database that release 0.1.0 left behind (tests/releases).
+from the databases that earlier releases left behind (tests/releases).
 """
 
 from __future__ import annotations
@@ -37,6 +37,12 @@ DEADLINE = 120  # seconds
 NOTE = "known: the big batch of the nightly run"
 # The groups of tests/releases/make.py, in the order in which they were made.
 NIGHTLY, ENCODE, DECODE, STEP, EVALUATE, ODD, BLUE = (str(number) for number in range(1, 8))
+
+
+@pytest.fixture(params=("0.1.0", "0.2.0"))
+def release(request: pytest.FixtureRequest) -> str:
+    """A release whose data directory is upgraded."""
+    return str(request.param)
 
 
 @contextmanager
@@ -115,8 +121,8 @@ def check_decisions(service: Service, more: int = 0) -> None:
     assert read_group(service, ODD).muted_until is not None
 
 
-def test_an_upgrade_of_the_old_release_keeps_all_decisions(tmp_path: Path, database_url: str) -> None:
-    unpack("0.1.0", tmp_path, database_url)
+def test_an_upgrade_of_an_earlier_release_keeps_all_decisions(tmp_path: Path, database_url: str, release: str) -> None:
+    unpack(release, tmp_path, database_url)
     with opened(tmp_path, database_url) as service:
         check_decisions(service, more=3)
         assert not service.settled.is_set()
@@ -130,8 +136,10 @@ def test_an_upgrade_of_the_old_release_keeps_all_decisions(tmp_path: Path, datab
 
 
 @pytest.mark.slow
-def test_decisions_outlive_an_entry_that_is_renamed_and_split(tmp_path: Path, database_url: str, renamed: Path) -> None:
-    unpack("0.1.0", tmp_path, database_url)
+def test_decisions_outlive_an_entry_that_is_renamed_and_split(
+    tmp_path: Path, database_url: str, release: str, renamed: Path
+) -> None:
+    unpack(release, tmp_path, database_url)
     with opened(tmp_path, database_url, knowledge_dirs=(renamed,)) as service:
         FingerprintUpgrade(service).run()
         check_decisions(service)
@@ -155,9 +163,9 @@ def test_decisions_outlive_an_entry_that_is_renamed_and_split(tmp_path: Path, da
 
 
 def test_decisions_outlive_new_rules_of_fingerprints(
-    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, database_url: str, release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unpack("0.1.0", tmp_path, database_url)
+    unpack(release, tmp_path, database_url)
     with opened(tmp_path, database_url) as service:
         FingerprintUpgrade(service).run()
     monkeypatch.setattr(fingerprint, "VERSION", "v2")
@@ -177,9 +185,9 @@ def test_decisions_outlive_new_rules_of_fingerprints(
 
 @pytest.mark.slow
 def test_incidents_received_before_the_check_find_their_group_too(
-    tmp_path: Path, database_url: str, renamed: Path
+    tmp_path: Path, database_url: str, release: str, renamed: Path
 ) -> None:
-    unpack("0.1.0", tmp_path, database_url)
+    unpack(release, tmp_path, database_url)
     with opened(tmp_path, database_url, knowledge_dirs=(renamed,)) as service:
         early = [come(service, 200 + number, "model.py forward") for number in range(2)][-1]
         blue = come(service, 210, "optim.py step", cluster="blue")
@@ -214,8 +222,8 @@ class Stopping:
         return self.triager.changed(known)
 
 
-def test_a_stopped_check_of_groups_continues_where_it_was(tmp_path: Path, database_url: str) -> None:
-    unpack("0.1.0", tmp_path, database_url)
+def test_a_stopped_check_of_groups_continues_where_it_was(tmp_path: Path, database_url: str, release: str) -> None:
+    unpack(release, tmp_path, database_url)
     with opened(tmp_path, database_url) as service:
         every = unsettled(service)
         first = Stopping(service)

@@ -1,4 +1,4 @@
-"""What any version stored is read back as a Verdict: release 0.1.0's (tests/releases), those that were written before
+"""What any version stored is read back as a Verdict: earlier releases' (tests/releases), those that were written before
 stored verdicts had a number (verdicts_without_number.jsonl, one a line), today's and tomorrow's."""
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def unnumbered() -> list[dict[str, Any]]:
     return [json.loads(line) for line in _UNNUMBERED.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.fixture(scope="module")
-def of_release(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+@pytest.fixture(scope="module", params=("0.1.0", "0.2.0"))
+def of_release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("release")
     url = f"sqlite:///{folder / 'kept.db'}"
-    unpack("0.1.0", folder, url)
+    unpack(request.param, folder, url)
     with create_engine(url).connect() as connection:
         return [json.loads(found) for found in connection.execute(text("SELECT verdict FROM incidents")).scalars()]
 
@@ -48,7 +48,8 @@ def without_later_fields(verdict: dict[str, Any], older: dict[str, Any]) -> dict
 def test_verdicts_of_the_last_release_are_read_unchanged(of_release: list[dict[str, Any]]) -> None:
     assert len(of_release) > 30
     for stored in of_release:
-        assert without_later_fields(from_stored(stored).as_dict(), stored) == stored
+        written = {name: value for name, value in stored.items() if name != "form"}  # the number of its form
+        assert without_later_fields(from_stored(stored).as_dict(), written) == written
 
 
 def test_verdicts_without_a_form_number_are_read_unchanged() -> None:
