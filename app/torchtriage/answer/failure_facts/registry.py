@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 
 from torchtriage.answer.failure_facts.code_line import code_line
@@ -62,9 +63,20 @@ def failure_facts(failure: Failure) -> tuple[Fact, ...]:
     counts."""
     found: dict[str, Fact] = {}
     for kind in KINDS:
-        for fact in kind(failure):
+        for fact in _facts_of(kind, failure):
             found.setdefault(fact.name, fact)
     for later in LATER:
-        for fact in tuple(later(failure, found)):
+        for fact in _facts_of(later, failure, found):
             found.setdefault(fact.name, fact)
     return tuple(found.values())
+
+
+def _facts_of(kind: Callable[..., Iterable[Fact]], *given: object) -> tuple[Fact, ...]:
+    """Returns the facts of one kind, and none if it raises: an answer without a fact is better than no answer. The
+    warning fails every test."""
+    try:
+        return tuple(kind(*given))
+    except Exception as error:  # noqa: BLE001  a defect may raise anything
+        name = getattr(kind, "__name__", repr(kind))
+        warnings.warn(f"no facts of the kind {name}: {error!r}", RuntimeWarning, stacklevel=2)
+        return ()
