@@ -177,9 +177,11 @@ def _constants(template: str) -> list[str]:
 
 def _values(template: str, text: str) -> tuple[tuple[str, str], ...] | None:
     """Returns the slots of a template with their values, if `text` begins with an instance of the template, else
-    None."""
+    None. An instance that is the whole text comes first, so that the full stop of a template ends the message and not
+    a dotted name in it."""
     pieces = parts(template)
-    found = re2.match("(?s)" + "".join(map(_regex_of, pieces)) + ("$" if pieces[-1].is_slot else ""), text)
+    regex = "(?s)" + "".join(map(_regex_of, pieces))
+    found = re2.match(regex + "$", text) or (None if pieces[-1].is_slot else re2.match(regex, text))
     if found is None:
         return None
     slots = [part.text for part in pieces if part.is_slot]
