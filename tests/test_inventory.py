@@ -116,6 +116,22 @@ def test_a_message_is_found_with_its_values_by_the_file_that_raised_it(tmp_path:
     assert inventory.of_file("/job/tinynet/train.py") is None
 
 
+def test_a_dotted_value_before_the_full_stop_is_read_to_its_end(tmp_path: Path) -> None:
+    source = """
+        def load(key):
+            raise RuntimeError(f"Missing key in saved state: {key}.")
+    """
+    add(wheel(tmp_path, "1.0", state=source), tmp_path)
+    library = Inventory(tmp_path).library("tinynet")
+    assert library is not None
+    whole = library.find("Missing key in saved state: optimizer.state.3.", "tinynet.state", "load")
+    longer = library.find("Missing key in saved state: head. See the manual", "tinynet.state", "load")
+    assert whole is not None
+    assert longer is not None
+    assert whole.values == (("key", "optimizer.state.3"),)
+    assert longer.values == (("key", "head"),)
+
+
 def test_a_damaged_file_counts_as_missing_and_is_named_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "tinynet.jsonl.zst").write_bytes(b"not packed")
     inventory = Inventory(tmp_path)

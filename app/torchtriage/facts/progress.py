@@ -47,7 +47,10 @@ _STEPS = (
         rf"(?:batch(?<!\wbatch)|it(?<!\wit))\b['\"]?(?:[ :\[#/]{{0,4}}|=(?=\d{{1,9}}/|.{{0,200}}loss)){_NUMBER}"
     ),
 )
-_EPOCH = lazy_regex(r"(?i)epoch[ :=\[#/'\"]{0,4}(\d{1,6}(?:\.\d{1,6})?)")  # HF's Trainer prints fractions of epochs
+# HF's Trainer prints fractions of epochs. `epoch:  38%|███▊ | 30/80 [` is a bar of epochs, and 38 none of them.
+_EPOCH = lazy_regex(r"(?i)epoch[ :=\[#/'\"]{0,4}(\d{1,6}(?:\.\d{1,6})?)(?![\d.]*%)")
+_EPOCH_BAR = lazy_regex(r"(?i)\bepochs?:? *\d{1,3}%\|[^|\n]{0,400}\| ?(\d{1,6})/\d{1,6} \[")
+_OF_EPOCHS = lazy_regex(r"(?i)(?:.*\W)?epochs?:? *$")
 # Steps of an evaluation are not training steps.
 _EVALUATED = lazy_regex(r"\b(?:eval|val|valid|validation|evaluation|test)[ _/](?:step|iter|iteration|batch)s?\b")
 # a bar of one item is not a loop
@@ -150,14 +153,19 @@ def step(text: str) -> int | None:
         if numbers:
             return int(numbers[-1].replace(",", ""))
     barred = BAR in text or "% " in text
-    bars = [number for label, number in _BAR.findall(text) if not _OTHER_BAR.search(label)] if barred else ()
+    bars = [number for label, number in _BAR.findall(text) if not _counts_other(label)] if barred else ()
     return int(bars[-1]) if bars else None
 
 
 def epoch(text: str) -> str | None:
     """Returns the last epoch in a text with progress, as printed."""
-    numbers = _EPOCH.findall(text)
+    numbers = _EPOCH.findall(text) or (_EPOCH_BAR.findall(text) if BAR in text else [])
     return numbers[-1] if numbers else None
+
+
+def _counts_other(label: str) -> bool:
+    """Returns whether the text before a bar says that it counts something else than training steps."""
+    return _OTHER_BAR.search(label) is not None or _OF_EPOCHS.match(label) is not None
 
 
 def _full(text: str) -> str | None:
