@@ -11,7 +11,7 @@ MISFIT = "RuntimeError: The size of tensor a ({}) must match the size of tensor 
 
 def facts_of(engine: Engine, message: str) -> dict[str, object]:
     found = {fact.name: fact.value for fact in engine.triage(from_bytes(f"{RAISED}{message}\n".encode())).facts}
-    names = ("relation", "turned_operand", "packed_outputs", "side_ratio", "division")
+    names = ("relation", "turned_operand", "packed_outputs", "side_ratio", "division", "given_side", "fitting_side")
     return {name: found[name] for name in names if name in found}
 
 
@@ -82,6 +82,23 @@ def test_the_first_size_that_would_fit(
     found = {fact.name: str(fact.value) for fact in engine.triage(from_bytes(log.encode())).facts}
     assert (fitting is None) == ("fitting_size" not in found)
     assert fitting in (None, (found.get("first_size"), found.get("fitting_size")))
+
+
+@pytest.mark.parametrize(
+    ("shape", "elements", "sides"),
+    [
+        ("[32, 128, 9, 9]", 802816, ("9", "14")),
+        ("[256, 7, 7]", 12544, None),  # it fits
+        ("[32, 128, 9, 9]", 802817, None),
+        ("[32, 128, 9, 8]", 802816, None),
+        ("[-1, 9, 9]", 196, None),
+    ],
+)
+def test_the_side_of_a_map_that_would_fit(
+    engine: Engine, shape: str, elements: int, sides: tuple[str, str] | None
+) -> None:
+    found = facts_of(engine, f"RuntimeError: shape '{shape}' is invalid for input of size {elements}")
+    assert sides == (None if "fitting_side" not in found else (str(found["given_side"]), str(found["fitting_side"])))
 
 
 @pytest.mark.parametrize(

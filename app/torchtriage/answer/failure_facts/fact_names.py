@@ -71,6 +71,8 @@ ENGINE_FACTS: dict[str, Meaning] = {
     "relation": Meaning("arithmetic relation between two sizes in the message", None, "4608 = 3 × 1536"),
     "first_size": Meaning("first size of a shape that does not match its number of elements", None, "32"),
     "fitting_size": Meaning("first size that would match if the other sizes are correct", None, "6"),
+    "given_side": Meaning("last two, equal sizes of a shape that does not match its number of elements", None, "9"),
+    "fitting_side": Meaning("size that would match there if the sizes before it are correct", None, "14"),
     "turned_operand": Meaning("matrix that would fit the product if it were transposed", None, "10x512"),
     "packed_outputs": Meaning("number of outputs of a layer whose 4-bit weight is packed into one row", None, "4096"),
     "side_ratio": Meaning("ratio of image sides that explains the two sizes of a flattened feature map", None, "16/7"),

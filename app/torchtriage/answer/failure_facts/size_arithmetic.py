@@ -31,7 +31,8 @@ def size_arithmetic(failure: Failure) -> Iterator[Fact]:
     of a layer whose weight is one row of packed 4-bit values. `side_ratio`: how many times as long the sides of a
     flattened feature map are as the layer expects (`16/7`). `division`: the larger of the only two numbers in a
     message, divided by the smaller (`46 = 11 × 4 + 2`). `fitting_size`: the first size of a shape that would be correct
-    if the other sizes are, and `first_size`, its current value.
+    if the other sizes are, and `first_size`, its current value. `fitting_side`: the side of a square map that would
+    be correct in a shape that ends with two equal sides, and `given_side`, its current value.
     """
     raised = failure.raised
     if raised is None:
@@ -50,6 +51,9 @@ def size_arithmetic(failure: Failure) -> Iterator[Fact]:
     if fitting := _fitting(message):
         yield failure.fact("first_size", fitting[0])
         yield failure.fact("fitting_size", fitting[1])
+    if sides_of_map := _fitting_side(message):
+        yield failure.fact("given_side", sides_of_map[0])
+        yield failure.fact("fitting_side", sides_of_map[1])
     if divided := _division(message):
         yield failure.fact("division", divided)
 
@@ -122,6 +126,18 @@ def _fitting(message: str) -> tuple[int, int] | None:
         return None
     fitting, left = divmod(int(view[2]), rest)
     return (first, fitting) if left == 0 and fitting not in (0, first) else None
+
+
+def _fitting_side(message: str) -> tuple[int, int] | None:
+    """Returns the equal last two sizes of a shape that does not fit the number of elements, and the size that would fit
+    if the sizes before them are correct: 802816 elements in [32, 128, 9, 9] are maps of 14 × 14."""
+    view = _VIEW.search(message)
+    sizes = [int(size) for size in view[1].split(",")] if view else []
+    if view is None or len(sizes) < 3 or sizes[-1] != sizes[-2] or min(sizes) < 1 or sizes[-1] == 1:
+        return None
+    area, left = divmod(int(view[2]), prod(sizes[:-2]))
+    side = isqrt(area)
+    return (sizes[-1], side) if left == 0 and side * side == area and side not in (0, sizes[-1]) else None
 
 
 def _division(message: str) -> str | None:
