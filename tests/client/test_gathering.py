@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import tarfile
 import time
@@ -128,3 +130,30 @@ def test_what_a_hang_has_shown_is_not_gathered_again(tmp_path: Path, monkeypatch
     (tmp_path / "evidence").mkdir()
     (tmp_path / "evidence" / name).write_text("then")
     assert not client.gather_at_end(str(tmp_path / "evidence"), time.time()).files
+
+
+def test_a_running_job_is_reported_with_its_evidence_on_request(bench: Bench) -> None:
+    (bench.folder / "run.log").write_text("step 1 loss 2.5\nstep 2 loss 2.4\n")
+    environment = programs(
+        bench,
+        nvidia_smi="echo '==============NVSMI LOG=============='",
+        py_spy="echo 'Thread 0x7F (idle): \"MainThread\"'; echo '    read_shard (loader.py:71)'",
+    )
+    waits = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(waits, env=os.environ | {"RANK": "3"}, stdin=subprocess.PIPE) as job:
+        status, output, _ = bench.run("report", "run.log", "--gather", str(job.pid), environment=environment)
+        job.communicate()
+    assert (status, job.returncode) == (0, 0)  # the job was only looked at
+    assert "state: provisional" in output
+    assert "read_shard" in bench.log("stacks/rank_3.txt")
+    assert "NVSMI LOG" in bench.log(f"nvidia-smi-q.{HOST}.txt")
+    assert bench.triaged()["verdict"]["provisional"]
+
+
+def test_a_job_that_does_not_run_is_named(bench: Bench) -> None:
+    (bench.folder / "run.log").write_text("step 1 loss 2.5\n")
+    with subprocess.Popen(["true"]) as job:
+        job.wait()
+    status, _, errors = bench.run("report", "run.log", "--gather", str(job.pid))
+    assert (status, bench.incidents()) == (2, [])
+    assert errors == f"torchtriage-client: --gather: process {job.pid} cannot be read: No such file or directory\n"

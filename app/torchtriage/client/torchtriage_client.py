@@ -1739,6 +1739,23 @@ def gather_at_end(have: str, since: float, seconds: float = _AT_THE_END) -> Gath
     return found._replace(files=[file for file in found.files if not os.path.exists(os.path.join(have, file.name))])
 
 
+def gather_now(pid: int) -> Gathered:
+    """Gathers stacks, dumps and the state of this host for the job that process `pid` runs. Raises ValueError if there
+    is no such process."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            variables = dict(word.partition(b"=")[::2] for word in file.read().split(b"\0"))
+        with open(f"/proc/{pid}/stat") as file:
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        with open("/proc/uptime") as file:
+            seconds = float(file.read().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ValueError(f"--gather: process {pid} cannot be read: {reason}") from None
+    stacks = os.fsdecode(variables.get(_STACKS.encode(), b""))  # if a client of ours started it
+    return gather(pid, stacks, time.time() - seconds)
+
+
 def _host_file_name(name: str) -> str:
     """Returns a file name with the name of this host: `dmesg.gpu-021.txt`."""
     return "{}.{}.txt".format(name, socket.gethostname().split(".")[0])
@@ -2494,9 +2511,12 @@ def leave(status: int) -> None:
 # ---------------------------------------------------------------- report, flush
 
 
-def report(settings: Settings, paths: Sequence[str], facts: Facts, labels: Sequence[str]) -> dict[str, Any]:
-    """Reports existing files as one run and returns the incident. Raises OSError, Undelivered, or ValueError if there
-    is no log."""
+def report(
+    settings: Settings, paths: Sequence[str], facts: Facts, labels: Sequence[str], pid: int | None = None
+) -> dict[str, Any]:
+    """Reports existing files as one run and returns the incident. If process `pid` still runs the job, the report is
+    provisional and has what the host knows about the job. Raises OSError, Undelivered, or ValueError if there is no log
+    or no such process."""
     members: list[Member] = []
     facts = {name: text for name, text in facts.items() if name != "nodes"}  # these are the logs of all nodes
     for path in paths:
@@ -2509,7 +2529,14 @@ def report(settings: Settings, paths: Sequence[str], facts: Facts, labels: Seque
     members = sendable(members)
     if not members:
         raise ValueError("no log in {}".format(" ".join(paths)))
-    return deliver_now(settings, keep(settings, query_of(settings, facts, labels), members))
+    query = query_of(settings, facts, labels)
+    if pid is not None:
+        found = gather_now(pid)
+        members += found.files
+        query.append(("provisional", "true"))
+        for missing in found.missing:
+            say("not gathered: " + missing)
+    return deliver_now(settings, keep(settings, query, members))
 
 
 def deliver_now(settings: Settings, path: str) -> dict[str, Any]:
@@ -2654,6 +2681,13 @@ def _parser() -> argparse.ArgumentParser:
     made = commands.add_parser("report", help="report existing logs, as one run")
     add_report_options(made)
     made.add_argument("paths", nargs="+", metavar="FILE|DIR|-")
+    made.add_argument(
+        "--gather",
+        type=int,
+        metavar="PID",
+        help="process PID still runs the job: also send the stacks of its ranks, the state of the GPUs, the kernel log "
+        "and flight-recorder dumps",
+    )
     made = commands.add_parser("flush", help="deliver the reports in the spool")
     add_options(made)
     return parser
@@ -2693,7 +2727,7 @@ def _flush(settings: Settings) -> int:
 
 def _report(settings: Settings, options: argparse.Namespace) -> int:
     try:
-        return answer(settings, report(settings, options.paths, *facts_here()), options)
+        return answer(settings, report(settings, options.paths, *facts_here(), options.gather), options)
     except (OSError, ValueError, Undelivered) as error:
         say(str(error))
         return 2 if isinstance(error, (FileNotFoundError, ValueError)) else 1
