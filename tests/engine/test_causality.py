@@ -168,12 +168,13 @@ def test_the_desync_report_names_the_missing_rank(engine: Engine) -> None:
     assert root.rank == 2
 
 
-def test_the_rank_missing_from_the_store_based_barrier_failed(engine: Engine) -> None:
+def test_the_rank_missing_from_the_store_based_barrier_failed(engine: Engine, decided: Callable[[], set[str]]) -> None:
     barrier = "Waiting in store based barrier to initialize process group for rank: 0, key: store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:30:00)"
     raised = traceback("RuntimeError: CUDA error: invalid device ordinal")
     root = triage(engine, raised, barrier, barrier).root_cause
     assert root is not None
     assert (root.entry, root.rank) == ("cuda.invalid-ordinal", 1)
+    assert {"others-waited-for-it"} <= decided()
 
 
 @pytest.mark.parametrize(
@@ -259,11 +260,14 @@ def test_each_host_of_a_merged_log_counts_its_own_attempts(engine: Engine, expec
         "./train.sh: 12: accelerate: not found",
     ],
 )
-def test_a_later_line_of_the_shell_script_is_no_cause(engine: Engine, shell: str) -> None:
+def test_a_later_line_of_the_shell_script_is_no_cause(
+    engine: Engine, shell: str, decided: Callable[[], set[str]]
+) -> None:
     raised = traceback("KeyError: 'masks'")
     root = triage(engine, steps(range(1)), raised, shell).root_cause
     assert root is not None
     assert root.entry == "usage.python-error"
+    assert {"script-went-on"} <= decided()
     hung = triage(engine, steps(range(1)), watchdog(3), shell).root_cause
     assert hung is not None
     assert "Watchdog" in hung.evidence[0].text

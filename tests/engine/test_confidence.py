@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -112,11 +113,12 @@ def test_another_failure_that_may_be_the_cause_makes_it_likely(
     assert (root.entry, root.confidence) == ("usage.shape-mismatch", sure)
 
 
-def test_an_error_quoted_in_a_sentence_is_not_certain(engine: Engine) -> None:
+def test_an_error_quoted_in_a_sentence_is_not_certain(engine: Engine, decided: Callable[[], set[str]]) -> None:
     line = 'I get the error "CUDA error: device-side assert triggered" in my training, any ideas?'
     root = triage(engine, line).root_cause
     assert root is not None
     assert (root.entry, root.confidence) == ("cuda.device-side-assert", "likely")
+    assert {"quoted errors"} <= decided()
 
 
 def test_a_fallback_is_possible_where_no_frame_shows_whose_code_it_is(engine: Engine) -> None:

@@ -440,11 +440,12 @@ CANCELLED = "slurmstepd: error: *** STEP 4711.0 ON gpu-1 CANCELLED AT 2026-05-01
 OUT_OF_MEMORY = traceback("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
 
 
-def test_an_exception_after_the_job_was_cancelled_is_no_cause(engine: Engine) -> None:
+def test_an_exception_after_the_job_was_cancelled_is_no_cause(engine: Engine, decided: Callable[[], set[str]]) -> None:
     reset = traceback("ConnectionResetError: [Errno 104] Connection reset by peer")
     root = triage(engine, BANNER, STEPS, CANCELLED, reset).root_cause
     assert root is not None
     assert root.entry == "slurm.cancelled"
+    assert {"torn-down"} <= decided()
     before = ["srun: error: gpu-1: task 0: Exited with exit code 1", CANCELLED]
     late = triage(engine, BANNER, STEPS, before, traceback("KeyError: 'lr'")).root_cause
     assert late is not None

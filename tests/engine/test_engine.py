@@ -151,6 +151,7 @@ def test_an_empty_log_is_inconclusive(engine: Engine, data: bytes) -> None:
     assert (verdict.outcome, verdict.root_cause) == ("inconclusive", None)
     assert verdict.answer is not None
     assert verdict.answer.says == "The log is empty: the run wrote nothing to it."
+    assert verdict.answer.values["missing"] == "empty"
     killed = engine.triage(from_bytes(data, "x.log"), known={"exit_code": "137", "job": "4711"})
     assert killed.answer is not None
     assert killed.answer.says == "The log shows no failure; exit 137 is SIGKILL."

@@ -1,5 +1,7 @@
 """A run that stands still while a monitor goes on to print, and those that only look like it."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.engine.test_engine import triage
@@ -17,12 +19,15 @@ def beats(hours: range, clock: str = "[2026-05-01 {:02}:10:05]") -> list[str]:
 @pytest.mark.parametrize(
     "clock", ["[2026-05-01 {:02}:10:05]", "2026-05-01T{:02}:10:05Z", "May  1 {:02}:10:05 n3 watcher:"]
 )
-def test_a_monitor_alone_after_the_last_step_means_a_hang(engine: Engine, clock: str) -> None:
+def test_a_monitor_alone_after_the_last_step_means_a_hang(
+    engine: Engine, clock: str, decided: Callable[[], set[str]]
+) -> None:
     log = [*STEPS, *beats(range(3, 8), clock)]
     verdict = triage(engine, log)
     assert verdict.root_cause is not None
     assert (verdict.root_cause.entry, verdict.root_cause.confidence) == ("perf.hang", "possible")
     assert verdict.root_cause.evidence[0].text == log[-1]
+    assert {"hang"} <= decided()
 
 
 @pytest.mark.parametrize(

@@ -75,11 +75,14 @@ def test_a_run_that_ended_well_is_healthy_whatever_its_title(engine: Engine) -> 
 
 
 @pytest.mark.parametrize("title", ["# Missing key in checkpoint state_dict", '[Bug] FSDP2 "got mixed torch.Tensor and DTensor"'])  # fmt: skip
-def test_a_heading_names_the_cause_when_the_traceback_is_cut_off(engine: Engine, title: str) -> None:
+def test_a_heading_names_the_cause_when_the_traceback_is_cut_off(
+    engine: Engine, title: str, decided: Callable[[], set[str]]
+) -> None:
     cut = traceback("", prefix="[rank3]: ")[:-1]
     root = triage(engine, title, "", steps(range(4)), cut).root_cause
     assert root is not None
     assert (root.entry, root.evidence[0].line) in (("checkpoint.key-mismatch", 1), ("fsdp.error", 1))
+    assert {"heading"} <= decided()
     assert triage(engine, "# The longer runs", "", steps(range(4)), cut).outcome == "unexplained"
     assert triage(engine, title, "", steps(range(4))).outcome == "healthy"
     result = traceback("KeyError: 'image'", prefix="[rank3]: ")

@@ -1,6 +1,7 @@
 """Errors at the end of a run that no entry knows, and those in good runs that look alike."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -30,11 +31,14 @@ def triage(engine: Engine, *parts: str | list[str]) -> Verdict:
     ],
 )
 @pytest.mark.parametrize("count", [30, 1500])
-def test_an_unknown_error_in_the_last_line_is_unexplained(engine: Engine, last: str, count: int) -> None:
+def test_an_unknown_error_in_the_last_line_is_unexplained(
+    engine: Engine, last: str, count: int, decided: Callable[[], set[str]]
+) -> None:
     verdict = triage(engine, [f"step {step} loss 0.5" for step in range(count)], last)
     assert verdict.outcome == "unexplained"
     assert verdict.root_cause is not None
     assert [line.text for line in verdict.root_cause.evidence] == [last]
+    assert {"trailing errors"} <= decided()
 
 
 @pytest.mark.parametrize(

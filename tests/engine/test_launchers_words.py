@@ -1,5 +1,7 @@
 """What launchers and schedulers say of processes that they started: who left first, who was waited for, what it means."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.engine.test_engine import triage
@@ -53,16 +55,18 @@ def test_the_rank_that_horovods_coordinator_waits_for_is_the_suspect(engine: Eng
     assert place(engine, *(f"[1,0]<stderr>:{line}" for line in lines)) == ("collective.mismatch", 3)
 
 
-def test_a_run_is_stalled_until_a_step_follows(engine: Engine) -> None:
+def test_a_run_is_stalled_until_a_step_follows(engine: Engine, decided: Callable[[], set[str]]) -> None:
     trained = [*steps(range(5)), STALLED]
     assert place(engine, *trained)[0] == "collective.mismatch"
+    assert {"stalled"} <= decided()
     assert triage(engine, *trained, *steps(range(5, 9))).outcome == "healthy"
     assert triage(engine, *trained, "training finished").outcome == "healthy"
 
 
-def test_a_rank_that_lost_its_peers_did_not_exit_first(engine: Engine) -> None:
+def test_a_rank_that_lost_its_peers_did_not_exit_first(engine: Engine, decided: Callable[[], set[str]]) -> None:
     entry, rank = place(engine, f"[1,1]<stderr>:{SHUT_DOWN}", "-" * 74, *FIRST)
     assert (entry, rank) == ("mpi.error", 0)
+    assert {"parent-saw-it-leave"} <= decided()
 
 
 def test_what_mpirun_says_of_its_own_job_counts_in_any_log(engine: Engine) -> None:

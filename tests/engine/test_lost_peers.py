@@ -58,6 +58,19 @@ def test_a_workers_exception_before_its_peers_lost_connections_is_the_cause(
     assert {"worker-failed-before-peers"} <= decided()
 
 
+@pytest.mark.parametrize(("rank", "entry"), [(1, "usage.python-error"), (2, "usage.index-out-of-range")])
+def test_of_bugs_in_two_ranks_the_first_one_is_the_cause(
+    engine: Engine, rank: int, entry: str, decided: Callable[[], set[str]]
+) -> None:
+    frames = [("/job/loader.py", 12, "fetch", "return rows[index]")]
+    first = traceback("TypeError: unsupported operand type(s) for /: 'str' and 'int'", frames, "[rank2]: ")
+    then = traceback("IndexError: list index out of range", frames, f"[rank{rank}]: ")
+    root = triage(engine, BANNER, steps(range(3)), first, then).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == (entry, 2)
+    assert ("other-rank-failed-before" in decided()) is (rank == 1)
+
+
 def test_peers_lost_the_rank_that_died_of_a_signal(engine: Engine, decided: Callable[[], set[str]]) -> None:
     left = [line for rank in (0, 1) for line in traceback(REFUSED, prefix=f"[rank{rank}]: ")]
     root = triage(engine, BANNER, steps(range(3)), left, agent(1, 0), report((0, 1), [(1, 1), (2, -9), (3, -15)])).root_cause  # fmt: skip
@@ -103,7 +116,9 @@ def test_an_agent_that_ends_its_workers_says_that_something_failed(engine: Engin
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_timeout_is_the_cause_when_the_signal_came_after_it(engine: Engine, first: bool) -> None:
+def test_a_timeout_is_the_cause_when_the_signal_came_after_it(
+    engine: Engine, first: bool, decided: Callable[[], set[str]]
+) -> None:
     hung = [line for rank in (0, 1) for line in traceback(TIMED_OUT, prefix=f"[rank{rank}]: ")]
     ended = [
         "W0501 09:10:00.1 400 torch/distributed/elastic/agent/server/api.py:753] Received 15 death signal, shutting down workers",
@@ -112,6 +127,7 @@ def test_a_timeout_is_the_cause_when_the_signal_came_after_it(engine: Engine, fi
     root = triage(engine, BANNER, steps(range(3)), *((hung, ended) if first else (ended, hung))).root_cause
     assert root is not None
     assert root.entry == ("gloo.timeout" if first else "elastic.sigterm")
+    assert ("missing-before-teardown" in decided()) is first
 
 
 def test_the_native_frames_below_a_warning_are_of_it(engine: Engine) -> None:

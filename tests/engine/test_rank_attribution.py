@@ -41,11 +41,12 @@ LAUNCHED = "subprocess.CalledProcessError: Command '['python', '-u', 'train.py',
     ],
 )
 def test_the_rank_is_named_only_when_the_log_shows_it(
-    engine: Engine, parts: list[str | list[str]], rank: int | None
+    engine: Engine, parts: list[str | list[str]], rank: int | None, decided: Callable[[], set[str]]
 ) -> None:
     root = engine.triage(from_bytes(text(*parts))).root_cause
     assert root is not None
     assert root.rank == rank
+    assert ("only-rank-of-the-log" in decided()) is (rank in (0, 12))
 
 
 @pytest.mark.parametrize(("others", "rank"), [((), 1), (((3, 1),), 3)])
@@ -67,13 +68,16 @@ OOM_STEP = (
 )
 
 
-def test_the_rank_killed_for_its_memory_is_read_from_the_launchers_report(engine: Engine) -> None:
+def test_the_rank_killed_for_its_memory_is_read_from_the_launchers_report(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     padding = [f"reading shard {number}" for number in range(400)]  # no paste any more
     for others, place in (([(0, -15)], (2, 2, "gpu-7")), ([(0, -9)], (None, None, None))):
         root = engine.triage(from_bytes(text(padding, agent(-9, 2), report((2, -9), others), OOM_STEP))).root_cause
         assert root is not None
         assert root.entry == "slurm.oom"
         assert (root.rank, root.local_rank, root.host) == place
+    assert {"only-one-killed"} <= decided()
 
 
 def test_the_report_shows_local_rank_and_host_of_a_rank_that_wrote_its_own_traceback(engine: Engine) -> None:
@@ -82,13 +86,22 @@ def test_the_report_shows_local_rank_and_host_of_a_rank_that_wrote_its_own_trace
     assert (root.rank, root.local_rank, root.host) == (3, 3, "gpu-7")
 
 
-def test_the_rank_is_read_from_code_that_only_one_rank_runs(engine: Engine) -> None:
+def test_the_rank_is_read_from_a_line_with_the_same_exception(engine: Engine, decided: Callable[[], set[str]]) -> None:
+    left = traceback(PEER_CLOSED, prefix="[rank1]: ")
+    root = engine.triage(from_bytes(text(steps(range(3)), traceback(KEY), f"[rank3]: {KEY}", left))).root_cause
+    assert root is not None
+    assert (root.entry, root.rank) == ("usage.python-error", 3)
+    assert {"same-on-one-rank"} <= decided()
+
+
+def test_the_rank_is_read_from_code_that_only_one_rank_runs(engine: Engine, decided: Callable[[], set[str]]) -> None:
     guarded = ("/job/train.py", 12, "save", "torch.save(model, path) if rank == 0 else None")
     either = ("/job/train.py", 12, "save", "save(model) if rank == 0 else wait()")
     for frame, rank in ((guarded, 0), (either, None)):
         root = engine.triage(from_bytes(text(traceback("KeyError: 'image'", [frame])))).root_cause
         assert root is not None
         assert root.rank == rank
+    assert {"guarded-code"} <= decided()
 
 
 def test_the_host_of_a_small_run_is_the_only_one_named(engine: Engine) -> None:

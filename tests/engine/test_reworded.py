@@ -1,5 +1,7 @@
 """Messages of torch in words of no version that is known: the family tells the entry, and no more than likely."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.engine.test_engine import triage
@@ -111,9 +113,10 @@ def test_what_the_scheduler_said_is_next_to_a_weak_sign(engine: Engine) -> None:
     assert text in [line.text for line in root.evidence]
 
 
-def test_an_entry_is_likely_when_only_the_title_shows_it(engine: Engine) -> None:
+def test_an_entry_is_likely_when_only_the_title_shows_it(engine: Engine, decided: Callable[[], set[str]]) -> None:
     root = triage(
         engine, "### RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB", "step 1 loss 0.5"
     ).root_cause
     assert root is not None
     assert (root.entry, root.confidence) == ("cuda.oom", "likely")
+    assert {"title"} <= decided()

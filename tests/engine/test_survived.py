@@ -54,9 +54,10 @@ def test_an_exit_status_after_the_late_output_does_not_hide_the_exception(engine
     assert entry(verdict) == "usage.python-error"
 
 
-def test_a_run_is_healthy_when_a_restarted_script_trains_on(engine: Engine) -> None:
+def test_a_run_is_healthy_when_a_restarted_script_trains_on(engine: Engine, decided: Callable[[], set[str]]) -> None:
     assert triage(engine, losses(0, 20), MISSING, losses(0, 600)).outcome == "healthy"
     assert triage(engine, losses(0, 20), MISSING, losses(0, 20), "Training finished").outcome == "healthy"
+    assert {"another-program-went-on"} <= decided()
 
 
 def test_a_logged_exception_is_survived_where_steps_follow(engine: Engine) -> None:
@@ -127,10 +128,11 @@ NO_SUCH_MODULE = traceback("ModuleNotFoundError: No module named 'fancy_attn'",
     ],
 )  # fmt: skip
 def test_a_pod_that_could_not_be_scheduled_is_no_failure_when_it_was_scheduled_later(
-    engine: Engine, queued: str, placed: str, expected: str | None
+    engine: Engine, queued: str, placed: str, expected: str | None, decided: Callable[[], set[str]]
 ) -> None:
     waits = f"  Warning  FailedScheduling  9m  {queued}default-scheduler  0/4 nodes are available: 4 Insufficient nvidia.com/gpu."
     assert entry(triage(engine, "Events:", waits, placed)) == expected
+    assert ("pod-was-placed" in decided()) is (expected is None)
 
 
 def test_a_gang_that_was_placed_at_last_is_not_a_failure(engine: Engine) -> None:
@@ -140,8 +142,11 @@ def test_a_gang_that_was_placed_at_last_is_not_a_failure(engine: Engine) -> None
     assert entry(triage(engine, "Events:", waits, placed)) is None
 
 
-def test_a_missing_module_is_no_failure_when_the_run_trains_without_it(engine: Engine) -> None:
+def test_a_missing_module_is_no_failure_when_the_run_trains_without_it(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     assert triage(engine, NO_SUCH_MODULE, losses(0, 20)).outcome == "healthy"
+    assert {"did-without-module"} <= decided()
     assert entry(triage(engine, NO_SUCH_MODULE, losses(0, 4), MISSING)) == "usage.python-error"
     assert entry(triage(engine, NO_SUCH_MODULE, "step 0 begins")) == "env.import-error"
     line = "ImportError: fancy_attn is not installed; the plain one is used"
@@ -207,10 +212,11 @@ def test_a_line_that_says_that_the_program_continues_is_not_a_cause_next_to_anot
     assert entry(triage(engine, kept)) == "storage.disk-full"
 
 
-def test_an_nccl_warning_repeated_between_steps_is_survived(engine: Engine) -> None:
+def test_an_nccl_warning_repeated_between_steps_is_survived(engine: Engine, decided: Callable[[], set[str]]) -> None:
     warned = "n3:41:77 [2] transport/nvls.cc:600 NCCL WARN Cuda failure 1 'invalid argument'"
     between = [warned, *losses(0, 2), warned, *losses(2, 4)]
     assert triage(engine, between).outcome == "healthy"
+    assert {"nccl-took-another-way"} <= decided()
     assert entry(triage(engine, losses(0, 6), warned, warned)) == "nccl.unhandled-cuda-error"
 
 
@@ -255,8 +261,11 @@ def test_a_trackers_summary_after_a_logged_exception_is_not_a_good_end(
     assert {"logged-at-the-end"} <= decided()
 
 
-def test_a_clean_shutdown_long_after_a_threads_exception_means_it_was_survived(engine: Engine) -> None:
+def test_a_clean_shutdown_long_after_a_threads_exception_means_it_was_survived(
+    engine: Engine, decided: Callable[[], set[str]]
+) -> None:
     assert triage(engine, losses(0, 20), IN_A_THREAD, SUMMARY).outcome == "healthy"
+    assert {"wound-up"} <= decided()
     assert entry(triage(engine, losses(0, 20), IN_A_THREAD)) == "storage.io-error"
 
 
@@ -460,10 +469,13 @@ def test_an_exception_that_is_met_by_a_retry_is_not_a_cause_of_what_failed_later
 
 
 @pytest.mark.parametrize("again", [BANNER, ["| distributed init (rank 0): env://"]], ids=["banner", "no banner"])
-def test_a_launch_after_the_launchers_report_is_another_run(engine: Engine, again: list[str]) -> None:
+def test_a_launch_after_the_launchers_report_is_another_run(
+    engine: Engine, again: list[str], decided: Callable[[], set[str]]
+) -> None:
     first = [*traceback("KeyError: 'labels'", FRAMES, "[rank0]: "), *agent(1, 0), *report((0, 1))]
     assert triage(engine, first, again, losses(0, 9), "Training finished").outcome == "healthy"
     assert triage(engine, first, "Training finished").outcome != "healthy"
+    assert {"process-ended-badly"} <= decided()
 
 
 def test_a_start_under_nohup_ends_the_run_whose_traceback_is_right_above(engine: Engine) -> None:
@@ -473,12 +485,15 @@ def test_a_start_under_nohup_ends_the_run_whose_traceback_is_right_above(engine:
 
 
 @pytest.mark.parametrize("end", ["Training completed.", "{'train_runtime': 300.1, 'train_loss': 0.0, 'epoch': 3.0}"])
-def test_a_nan_loss_in_the_last_steps_is_a_failure_although_the_run_ended_well(engine: Engine, end: str) -> None:
+def test_a_nan_loss_in_the_last_steps_is_a_failure_although_the_run_ended_well(
+    engine: Engine, end: str, decided: Callable[[], set[str]]
+) -> None:
     spoilt = [f"step {step} loss nan lr 1e-4" for step in range(20, 60)]
     verdict = triage(engine, losses(0, 20), spoilt, end)
     assert entry(verdict) == "numerics.nan-loss"
     assert verdict.root_cause is not None
     assert "trained-in-vain" in {rule for reason in verdict.root_cause.because for rule in reason.values.values()}
+    assert {"last-steps-show-it"} <= decided()
 
 
 def test_a_loss_that_was_nan_once_is_survived(engine: Engine) -> None:

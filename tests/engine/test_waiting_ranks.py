@@ -1,5 +1,7 @@
 """A rank that waited in vain is not the one whose failure bears no rank, though the log names no other."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.engine.test_engine import triage
@@ -72,12 +74,15 @@ OTHERS_WAITED = [TIMEOUT_RANK_RULES.format(rank) for rank in (0, 1, 3)]
         ("bash: ./launch.sh: Permission denied", "storage.permission"),
     ],
 )
-def test_the_error_of_the_awaited_rank_is_the_cause(engine: Engine, said: str, entry: str) -> None:
+def test_the_error_of_the_awaited_rank_is_the_cause(
+    engine: Engine, said: str, entry: str, decided: Callable[[], set[str]]
+) -> None:
     ended = "slurmstepd: error: *** STEP 71.0 ON gpu-1 CANCELLED AT 2026-05-01T09:10:00 ***"
     root = triage(engine, "world_size=4", HEALTHY, f"[rank2]: {said}", OTHERS_WAITED, ended).root_cause
     assert root is not None
     assert (root.entry, root.rank) == (entry, 2)
     assert any("waited for rank 2" in reason for reason in root.reasons)
+    assert {"missing-rank-said-it"} <= decided()
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -147,6 +147,7 @@ def test_a_report_without_a_fault_is_no_proof_of_a_healthy_run(engine: Engine) -
     assert verdict.outcome == "inconclusive"
     assert verdict.answer is not None
     assert "no rank that is behind" in verdict.answer.says
+    assert verdict.answer.values["missing"] == "nobody-waits"
 
 
 def rank(number: int, count: int, **status: Any) -> dict[str, Any]:

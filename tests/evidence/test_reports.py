@@ -110,6 +110,20 @@ def test_a_tools_report_is_the_cause_when_peers_only_lost_connections(
 
 
 @pytest.mark.parametrize(
+    ("text", "entry", "rule"),
+    [
+        (reports.SACCT, "slurm.node-fail", "report-explains-failure"),
+        (reports.IBSTAT, "network.link-flap", "report-beside-symptoms"),
+    ],
+)
+def test_a_report_is_preferred_because_it_explains_the_failure_or_the_log_shows_only_symptoms(
+    engine: Engine, tmp_path: Path, text: str, entry: str, rule: str
+) -> None:
+    verdict = triaged(engine, tmp_path, [*NCCL, *LOST], report=text)
+    assert (root_of(verdict).entry, rule in rules_of(verdict)) == (entry, True)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         WELL,
@@ -122,6 +136,7 @@ def test_a_report_alone_without_a_fault_says_so(engine: Engine, tmp_path: Path, 
     assert verdict.outcome == "inconclusive"
     assert verdict.answer is not None
     assert verdict.answer.says == "Only reports of tools were given, and no log. They contain no known fault."
+    assert verdict.answer.values["missing"] == "reports-alone"
 
 
 def test_a_count_in_a_report_alone_is_reported_though_the_report_continues(engine: Engine, tmp_path: Path) -> None:
