@@ -27,8 +27,8 @@ _TESTS = ("tests/engine", "tests/evidence", "tests/test_corpus.py")
 _NONE, _NOT_TRIED, _BY_ACCIDENT = "none found", "not tried yet", ", only by accident"
 _HEAD = """# The rules by which a root cause is found
 Written by `python -m scripts.remove_each_rule`, which removes each rule in turn; the last column names a test that
-fails without it. Most of these tests name the rule; the others prove it only by accident. In each list the first rule
-that holds decides; `keeps` means that the finding stays a possible cause. A verdict names the rules that decided in
+fails without it. A test that does not name its rule is marked `only by accident`. In each list the first rule that
+holds decides; `keeps` means that the finding stays a possible cause. A verdict names the rules that decided in
 `root_cause.because`.
 """
 
