@@ -100,6 +100,24 @@ def test_pages_tell_errors_in_the_readers_language(client: TestClient) -> None:
     assert "请至少选择一项权限" in made.text
 
 
+@pytest.mark.parametrize(
+    ("lang", "said"), [("en", "the log is larger than the limit of 1 MB"), ("zh", "日志超过上限（1 MB）")]
+)
+def test_a_log_that_is_too_large_is_refused_with_the_limit_in_its_units(
+    client: TestClient, lang: str, said: str
+) -> None:
+    log = {"log": ("run.log", b"x\n" * 600_000)}
+    page = client.post("/", files=log, headers={"Accept": "text/html", "Accept-Language": lang})
+    assert page.status_code == 413
+    assert said in page.text
+    error = client.post("/api/v1/incidents", files=log).json()["error"]
+    assert error == {
+        "code": "log_too_large",
+        "message": "the log is larger than the limit of 1 MB",
+        "detail": {"limit": 1_000_000},
+    }
+
+
 def test_an_invalid_filter_is_reported(client: TestClient) -> None:
     page = client.get("/incidents?since=yesterday&state=odd", headers={"Accept-Language": "zh"}).text
     assert page.count("无效，已忽略") == 2

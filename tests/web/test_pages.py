@@ -18,6 +18,7 @@ from fastapi.testclient import TestClient
 from tests.web.logs import OOM
 from torchtriage.answer.labels import LABELS
 from torchtriage.answer.localized_verdict import localized
+from torchtriage.domain.byte_sizes import limit_text, size_text
 from torchtriage.domain.incident import Job
 from torchtriage.reading.unpack import Upload
 from torchtriage.services.accept import accept
@@ -27,7 +28,7 @@ from torchtriage.settings import Settings
 from torchtriage.storage import verdicts
 from torchtriage.web.app import create_app
 from torchtriage.web.pages.log_window import Wanted, log_piece
-from torchtriage.web.pages.sanitize import size, visible
+from torchtriage.web.pages.sanitize import visible
 from torchtriage.web.pages.translations import catalogue
 
 WEB = Path(__file__).resolve().parents[2] / "app" / "torchtriage" / "web"
@@ -423,7 +424,18 @@ def test_every_word_is_there_in_both_languages_and_used() -> None:
     ],
 )
 def test_size(count: int, shown: str) -> None:
-    assert size(count) == shown
+    assert size_text(count) == shown
+
+
+@pytest.mark.parametrize(
+    ("limit", "shown"),
+    [
+        (700, "700 B"), (64 << 10, "64 KiB"), (10 << 20, "10 MiB"), (1536 << 20, "1536 MiB"), (20 << 30, "20 GiB"),
+        (1_500_000, "1.5 MB"), (16_000_000, "16 MB"), (500_000_000, "500 MB"), (10_000_000_000, "10 GB"),
+    ],
+)  # fmt: skip
+def test_a_limit_is_given_in_the_units_that_it_was_set_in(limit: int, shown: str) -> None:
+    assert limit_text(limit) == shown
 
 
 class Asleep:

@@ -21,6 +21,7 @@ import httpx2
 
 from torchtriage.chat.delivery_errors import Undelivered, retry_after
 from torchtriage.chat.ssrf_guard import GuardedSocket, Resolve, is_public, resolve
+from torchtriage.domain.byte_sizes import limit_text
 from torchtriage.lazy_regex import lazy_regex
 
 _SECONDS = 15
@@ -134,7 +135,7 @@ class Outgoing:
         for chunk in response.iter_stream():
             size += len(chunk)
             if size > most:
-                raise Undelivered(f"the file is larger than the limit of {most} bytes")
+                raise Undelivered(f"the file is larger than the limit of {limit_text(most)}")
             yield chunk
 
     def _addresses(self, host: str, port: int) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchtriage.cli.arguments import add_commands
+from torchtriage.domain.byte_sizes import limit_text
 from torchtriage.errors import BadInput
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _read(source: str, most: int) -> bytes:
     except OSError as error:
         raise BadInput(f"{source}: {error.strerror}") from error
     if len(found) > most:
-        raise BadInput(f"{source}: larger than the limit of {most} bytes")
+        raise BadInput(f"{source}: larger than the limit of {limit_text(most)}")
     return found
 
 

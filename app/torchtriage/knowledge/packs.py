@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from torchtriage.domain.byte_sizes import limit_text
 from torchtriage.domain.entry import Entry, KnowledgeBase
 from torchtriage.errors import BadInput, KnowledgeError, NotFound
 from torchtriage.knowledge import BUILT_IN, checks, loader
@@ -79,7 +80,7 @@ def read_archive(packed: bytes, name: str) -> dict[str, bytes]:
     """Returns the files of a pack that is an archive, by path. Only paths of the expected form are accepted. Raises
     BadInput, UnreadableLog and LogTooLarge."""
     if len(packed) > MAX_PACKED:
-        raise BadInput(f"{name}: larger than the limit of {MAX_PACKED} bytes")
+        raise BadInput(f"{name}: larger than the limit of {limit_text(MAX_PACKED)}")
     files: dict[str, bytes] = {}
     for file in unpack(Upload(name, iter([packed])), UnpackBudget(MAX_UNPACKED)):
         content = b"".join(file.chunks)
@@ -253,7 +254,7 @@ def _add(files: dict[str, bytes], name: str, content: bytes, source: str) -> Non
         raise BadInput(f"{source}: {name[-100:]} {what}")
     files[path] = content
     if len(files) > _MAX_FILES or sum(map(len, files.values())) > MAX_UNPACKED:
-        raise BadInput(f"{source}: a pack has at most {_MAX_FILES} files and {MAX_UNPACKED} bytes")
+        raise BadInput(f"{source}: a pack has at most {_MAX_FILES} files and {limit_text(MAX_UNPACKED)}")
 
 
 @contextmanager

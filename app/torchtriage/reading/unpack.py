@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
+from torchtriage.domain.byte_sizes import limit_text
 from torchtriage.errors import LogTooLarge, StorageUnavailable, UnreadableLog
 from torchtriage.reading.pickled_dumps import HEAD, as_text, is_pickled_dump
 from torchtriage.reading.zstd import DecompressionParameter, ZstdError, ZstdFile
@@ -106,7 +107,7 @@ class UnpackBudget:
 
     def _bound(self, count: int, beside: int) -> None:
         if self._limit is not None and count > self._limit + beside:
-            raise LogTooLarge(f"the log is larger than the limit of {self._limit} bytes", limit=self._limit)
+            raise LogTooLarge(f"the log is larger than the limit of {limit_text(self._limit)}", limit=self._limit)
 
 
 def unpack(upload: Upload, budget: UnpackBudget) -> Iterator[Upload]:

@@ -18,6 +18,7 @@ from torchtriage.chat.delivery_errors import Undelivered
 from torchtriage.chat.outbound_http import refuse
 from torchtriage.chat.slack_api import SlackApi, is_slacks
 from torchtriage.chat.wording import word
+from torchtriage.domain.byte_sizes import limit_text
 from torchtriage.domain.incident import Job
 from torchtriage.domain.json_form import fields_form, from_json_form
 from torchtriage.domain.notice import NoticeKind, OutboxItem
@@ -206,7 +207,7 @@ def _uploads(service: Service, text: str, files: list[_SharedFile]) -> Iterator[
     most = min(service.settings.max_log_bytes, _MAX_BYTES)
     for file in files:
         if file.bytes > most:
-            raise Undelivered(f"{file.name} is larger than the limit of {most} bytes")
+            raise Undelivered(f"{file.name} is larger than the limit of {limit_text(most)}")
         assert service.channels.slack is not None
         left = max(deadline - time.monotonic(), 1.0)
         with service.channels.slack.download(file.url, most, left) as chunks:

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from torchtriage.domain.access import ANYONE, Caller
+from torchtriage.domain.byte_sizes import limit_text
 from torchtriage.errors import BadInput
 
 _MAX_FORM_BYTES = 2 << 20  # maximum bytes of a body that is not a log
@@ -37,7 +38,7 @@ class BodyLimit:
             message = await receive()
             size += len(message.get("body", b""))
             if size > _MAX_FORM_BYTES:
-                raise HTTPException(413, f"the request is larger than the limit of {_MAX_FORM_BYTES} bytes")
+                raise HTTPException(413, f"the request is larger than the limit of {limit_text(_MAX_FORM_BYTES)}")
             return message
 
         await self._app(scope, receiving, send)

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 
+from torchtriage.domain.byte_sizes import limit_text
 from torchtriage.errors import BadInput, LogTooLarge, NotFound
 from torchtriage.services import slack_requests
 from torchtriage.services.service import Service
@@ -69,7 +70,7 @@ async def _body(request: Request) -> bytes:
     async for chunk in request.stream():
         body += chunk
         if len(body) > _MAX_BYTES:
-            raise LogTooLarge(f"the request is larger than Slack's limit of {_MAX_BYTES} bytes", limit=_MAX_BYTES)
+            raise LogTooLarge(f"the request is larger than Slack's limit of {limit_text(_MAX_BYTES)}", limit=_MAX_BYTES)
     return body
 
 

@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from torchtriage.decision.wording import record_json
+from torchtriage.domain.byte_sizes import limit_text
 from torchtriage.domain.decision import DecisionRecord
 from torchtriage.domain.json_form import json_form
 from torchtriage.errors import LogTooLarge
@@ -111,7 +112,7 @@ async def _json_body(request: Request) -> Any:
     async for chunk in request.stream():
         body += chunk
         if len(body) > _MAX_BYTES:
-            raise LogTooLarge(f"the JSON is larger than the limit of {_MAX_BYTES} bytes", limit=_MAX_BYTES)
+            raise LogTooLarge(f"the JSON is larger than the limit of {limit_text(_MAX_BYTES)}", limit=_MAX_BYTES)
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:

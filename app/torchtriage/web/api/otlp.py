@@ -12,6 +12,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
+from torchtriage.domain.byte_sizes import limit_text
 from torchtriage.domain.json_form import fields_form
 from torchtriage.errors import BadInput, LogTooLarge, TriageError
 from torchtriage.reading.unpack import Upload
@@ -126,7 +127,7 @@ def _unpacked(upload: Upload) -> Iterator[bytes]:
             raise BadInput(f"the body is not valid gzip: {error}") from None
         size += len(piece)
         if size > _MAX_BYTES:
-            raise LogTooLarge(f"the request is larger than the limit of {_MAX_BYTES} bytes", limit=_MAX_BYTES)
+            raise LogTooLarge(f"the request is larger than the limit of {limit_text(_MAX_BYTES)}", limit=_MAX_BYTES)
         yield piece
     if unpacker and not unpacker.eof:
         raise BadInput("the body is not valid gzip: it is incomplete")

@@ -11,6 +11,7 @@ from fastapi import Request
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
+from torchtriage.domain.byte_sizes import limit_text
 from torchtriage.errors import BadInput, LogTooLarge
 from torchtriage.reading.unpack import Upload
 from torchtriage.web.api import multipart
@@ -64,7 +65,7 @@ async def _receive(request: Request, body: _Body, limit: int, spool: Spool) -> N
         if chunk is None:
             return
         await spool.add(chunk)
-    raise LogTooLarge(f"the body is larger than the limit of {limit} bytes", limit=limit)
+    raise LogTooLarge(f"the body is larger than the limit of {limit_text(limit)}", limit=limit)
 
 
 def _in_turn(uploads: Iterator[Upload], watch: Watch) -> Generator[Upload, None, None]:

@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse
 from torchtriage.answer.commands import general, general_parts
 from torchtriage.answer.inconclusive_answer import title_of as inconclusive_title
 from torchtriage.domain.access import ANYONE
+from torchtriage.domain.byte_sizes import size_text
 from torchtriage.domain.entry import Language
 from torchtriage.domain.timestamps import log_time
 from torchtriage.knowledge.cache import cache_folder
@@ -78,7 +79,7 @@ def environment() -> Environment:
     made.filters |= {
         "visible": sanitize.visible,
         "prose": sanitize.prose,
-        "size": sanitize.size,
+        "size": size_text,
         "moment": sanitize.moment,
     }
     made.filters |= {"thousands": lambda number: f"{number:,}", "iso": lambda at: at.isoformat()}

@@ -59,16 +59,6 @@ def coded(text: object) -> Markup:
     return Markup().join(code.format(visible(part)) if at % 2 else visible(part) for at, part in enumerate(parts))
 
 
-def size(count: int) -> str:
-    """Formats a number of bytes in powers of 1000: 100000 gives `100 kB`."""
-    value, unit = float(count), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if value < 999.5:
-            break
-        value, unit = value / 1000, larger
-    return f"{count} B" if unit == "B" else f"{value:.3g} {unit}"
-
-
 def moment(at: datetime) -> str:
     """Formats a time in UTC. The page's script converts it to the reader's time zone."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
