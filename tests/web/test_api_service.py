@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from pydantic import TypeAdapter
 
+from torchtriage.domain.incident import Job, NodeReport
 from torchtriage.services.heartbeats import Heartbeats
 from torchtriage.settings import Settings
+from torchtriage.web.api.response_models import JobForm
 from torchtriage.web.app import create_app
 
 METHODS = {"get", "post", "patch", "delete", "put"}
@@ -129,6 +133,33 @@ def test_the_document_describes_how_to_send_a_log(document: dict[str, Any]) -> N
     assert "Location" in post["responses"]["201"]["headers"]
     names = {parameter["name"] for parameter in post["parameters"]}
     assert {"job_id", "attempt", "label", "wait"} <= names
+
+
+def test_the_document_describes_the_fields_of_a_job(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    job = schemas["JobForm"]
+    assert set(job["properties"]) == {field.name for field in fields(Job)}
+    assert "required" not in job
+    assert job["properties"]["job_id"] == {"type": "string", "title": "Job Id"}
+    assert job["properties"]["exit_code"]["type"] == "integer"
+    assert job["properties"]["provisional"]["type"] == "boolean"
+    assert job["properties"]["labels"]["additionalProperties"] == {"type": "string"}
+    report = {"$ref": "#/components/schemas/NodeReportForm"}
+    assert job["properties"]["reports"]["additionalProperties"] == report
+    for name in ("IncidentForm", "OneIncidentForm", "GatheredJobForm"):
+        assert schemas[name]["properties"]["job"] == {"$ref": "#/components/schemas/JobForm"}
+
+
+def test_the_json_of_a_job_fits_its_description() -> None:
+    reports = {"0": NodeReport("sha"), "1": NodeReport("sha2", "gpu-1", 2, False)}
+    whole = Job(
+        "17", "pretrain", attempt=0, exit_code=-9, provisional=False, nodes=2, labels={"a": "b"}, reports=reports
+    )
+    for job in (Job(), whole):
+        assert (
+            TypeAdapter(JobForm).validate_python(job.to_json(), strict=True).model_dump(exclude_unset=True)
+            == job.to_json()
+        )
 
 
 def test_every_route_is_in_the_documentation(document: dict[str, Any]) -> None:

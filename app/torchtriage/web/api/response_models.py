@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import fields
 from datetime import date, datetime
-from types import GenericAlias
-from typing import Any, get_type_hints
+from functools import reduce
+from operator import or_
+from types import GenericAlias, NoneType
+from typing import Any, get_args, get_type_hints
 
 from pydantic import BaseModel, Field, create_model
 
@@ -15,7 +17,7 @@ from torchtriage.domain.dashboard import ClusterRecord, Cost, Dashboard
 from torchtriage.domain.decision import Decision, DecisionRecord, Score
 from torchtriage.domain.gathered_log import GatheredJob
 from torchtriage.domain.group import Group, GroupIssue, GroupMark
-from torchtriage.domain.incident import Feedback, Incident, State, StoredFile, StoredLine, StoredLog
+from torchtriage.domain.incident import Feedback, Incident, Job, NodeReport, State, StoredFile, StoredLine, StoredLog
 from torchtriage.domain.run_comparison import Change, RunComparison
 from torchtriage.domain.run_summary import SinceGood
 from torchtriage.domain.stats import BadHost, HostRecord, Precision, RetrySuccess, Stat
@@ -34,6 +36,14 @@ def model_of(name: str, kind: Any, doc: str | None = None, leave_out: Collection
     return _model(name, doc or kind.__doc__, known | other)
 
 
+def given_model(name: str, kind: Any, doc: str, **other: Any) -> Any:
+    """Returns a model of a dataclass whose JSON has only the values that were given: each field may be missing, and
+    none is null. `other` are fields that the answer has in another form."""
+    hints = get_type_hints(kind) | other
+    missing = Field(default_factory=lambda: None)  # unlike a default, it does not stand in the document
+    return _model(name, doc, {field.name: (_without_none(hints[field.name]), missing) for field in fields(kind)})
+
+
 def page_model(name: str, item: Any, **cursors: Any) -> Any:
     """Returns the model of a page of a list."""
     return _model(name, None, {"items": _several(item), "next": str | None, **cursors})
@@ -45,12 +55,26 @@ def _model(name: str, doc: str | None, forms: dict[str, Any]) -> Any:
     return create_model(name, __doc__=doc, __module__=__name__, **whole)
 
 
+def _without_none(hint: Any) -> Any:
+    kinds = get_args(hint)
+    return reduce(or_, (kind for kind in kinds if kind is not NoneType)) if NoneType in kinds else hint
+
+
 def _several(item: Any) -> GenericAlias:
     return GenericAlias(list, (item,))
 
 
 FileForm = model_of("FileForm", StoredFile)
 LogForm = model_of("LogForm", StoredLog, bytes=int, lines=int, files=_several(FileForm))
+NodeReportForm = model_of("NodeReportForm", NodeReport)
+JobForm = given_model(
+    "JobForm",
+    Job,
+    "The job that failed and its owner, as the sender of the log gave them; what is unknown is missing. `provisional` "
+    "is true if the job was still running when its log was sent. `nodes` is how many nodes send their own reports; "
+    "`reports` are the reports received, by rank or host, if there are several.",
+    reports=GenericAlias(dict, (str, NodeReportForm)),
+)
 GroupMarkForm = model_of("GroupMarkForm", GroupMark)
 FeedbackForm = model_of("FeedbackForm", Feedback)
 IncidentForm = model_of(
@@ -58,7 +82,7 @@ IncidentForm = model_of(
     Incident,
     "One failed run. `verdict` is null until `state` is `triaged`; `failure` is the reason if `state` is `failed`.",
     url=str,
-    job=dict[str, Any],
+    job=JobForm,
     log=LogForm,
     group=GroupMarkForm | None,
     feedback=_several(FeedbackForm),
@@ -89,7 +113,7 @@ OneIncidentForm = model_of(
     Incident,
     "An incident, and what changed since the last successful run of its job: null if no change is known.",
     url=str,
-    job=dict[str, Any],
+    job=JobForm,
     log=LogForm,
     group=GroupMarkForm | None,
     feedback=_several(FeedbackForm),
@@ -118,7 +142,7 @@ GroupForm = model_of(
     leave_out=("provisional",),
     url=str,
 )
-GatheredJobForm = model_of("GatheredJobForm", GatheredJob, job=dict[str, Any])
+GatheredJobForm = model_of("GatheredJobForm", GatheredJob, job=JobForm)
 GatheredJobsForm = page_model("GatheredJobsForm", GatheredJobForm)
 IssuesForm = page_model("IssuesForm", model_of("IssueForm", GroupIssue))
 GroupsForm = page_model("GroupsForm", GroupForm, previous=str | None)
