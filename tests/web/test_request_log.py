@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import structlog
 from fastapi.testclient import TestClient
 
 from torchtriage.domain.access import Scope
+from torchtriage.errors import StorageUnavailable
+from torchtriage.logging_config import configure
 from torchtriage.services import tokens as access
 from torchtriage.settings import Settings
 from torchtriage.web import request_log
@@ -97,3 +100,38 @@ def test_all_lines_of_a_request_have_its_id(client: TestClient, told: Told, monk
 def test_a_long_path_is_shortened(client: TestClient, told: Told) -> None:
     client.get("/" + "x" * 5000)
     assert len(told.access()[0]["path"]) == request_log._MAX_PATH_LENGTH
+
+
+_OF_THE_TEST = (" torchtriage.web.request_log: ", " httpx", " httpcore", " asyncio: ")
+
+
+def logged(capsys: pytest.CaptureFixture[str], request: Callable[[], Any]) -> list[str]:
+    """Makes a request that is refused with 503, and returns what the service wrote to standard error, without the line
+    about the request and those of the client."""
+    configure("info", "text")
+    try:
+        assert request().status_code == 503
+    finally:
+        logging.getLogger().handlers.clear()  # capsys ends before the application does
+    return [line for line in capsys.readouterr().err.splitlines() if not any(name in line for name in _OF_THE_TEST)]
+
+
+def test_a_refusal_while_something_is_away_logs_one_line(
+    client: TestClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(tmp_path / "logs")
+    (tmp_path / "logs").touch()
+    (line,) = logged(capsys, lambda: client.post("/api/v1/incidents", content=b"a log"))
+    assert " WARNING torchtriage.web.errors: POST /api/v1/incidents: " in line
+
+
+def test_a_cause_of_several_lines_is_logged_in_one(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def away(*_: object) -> None:
+        raise StorageUnavailable("the database is away") from OSError("no route\n[SQL: SELECT 1]\nsee the manual")
+
+    monkeypatch.setattr("torchtriage.services.groups.read_group", away)
+    (line,) = logged(capsys, lambda: client.get("/api/v1/groups/7"))
+    assert "WARNING torchtriage.web.errors: GET /api/v1/groups/7: the database is away (no route)" in line
+    assert "SQL" not in line
