@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
+from statistics import median
 
 import pytest
+from fastapi.testclient import TestClient
 
 from tests.built_in import built_in_engine
 from tests.logs import traceback
@@ -206,3 +209,22 @@ def test_ten_thousand_ranks_fold_into_few_rows() -> None:
     timeline = drawn(of_ranks(marks, hosts))
     assert len(timeline.rows) <= 20
     assert sum(len(row.ranks) for row in timeline.rows) == 10_000
+
+
+def test_the_page_with_the_timeline_of_ten_thousand_ranks_takes_little(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marks = [mark("5603", "first", 10, 0), mark("0-5602,5604-9999", "waited", 20, 600, until=at(604), waited=600.0)]
+    large = of_ranks(marks, {f"gpu-{number}": f"{8 * number}-{8 * number + 7}" for number in range(1250)})
+    monkeypatch.setattr("torchtriage.web.pages.incident.run_timeline", lambda _: run_timeline(large))
+    sent = "\n".join(traceback("ValueError: x", prefix="[rank1]: "))
+    page = f"/incidents/{client.post('/api/v1/incidents', content=sent).json()['id']}"
+    shown = client.get(page).text
+    assert 'id="timeline"' in shown
+    assert "hosts</b>" in shown  # rows of hosts that did the same
+    seconds = []
+    for _ in range(5):
+        began = time.process_time()
+        assert client.get(page).status_code == 200
+        seconds.append(time.process_time() - began)
+    assert median(seconds) <= 0.3
