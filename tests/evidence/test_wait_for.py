@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.evidence.simulated import FAULTS, Simulated, simulated
+from torchtriage.causality.hang_evidence import hang_text
 from torchtriage.domain.evidence import Hang, RankDump
 from torchtriage.engine import Engine
 from torchtriage.evidence.collective_vocabulary import CollectiveVocabulary
@@ -86,3 +87,17 @@ def test_a_call_that_gloo_gave_up_is_not_taken_for_one_that_ended(words: Collect
     hang = hang_of(dumps, words)
     assert hang is not None
     assert (hang.kind, hang.suspects) == ("other-call", (1,))
+
+
+def test_both_sides_of_a_mismatch_are_named_with_their_place_in_the_code(words: CollectiveVocabulary) -> None:
+    def dump(rank: int) -> RankDump:
+        operation, line = ("broadcast", 61) if rank == 2 else ("all_reduce", 70)
+        entry = {"process_group": ["0", "default_pg"], "collective_seq_id": 12, "profiling_name": f"nccl:{operation}",
+                 "input_sizes": [[16]], "input_dtypes": ["Float"], "state": "scheduled", "retired": False,
+                 "frames": [{"name": "main", "filename": "/job/train.py", "line": line}]}  # fmt: skip
+        return read_dump(json.dumps({"pg_config": {}, "entries": [entry]}).encode(), f"dump_{rank}", rank + 1, rank)
+
+    hang = hang_of({rank: dump(rank) for rank in range(4)}, words)
+    assert hang is not None
+    text = hang_text(hang)
+    assert "called broadcast [16] Float at train.py:61, others all_reduce [16] Float at train.py:70" in text, text

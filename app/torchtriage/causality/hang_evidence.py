@@ -36,7 +36,7 @@ def hang_text(hang: Hang) -> str:
     parts.append(f"waiting {len(hang.waiting)}")
     if hang.other is not None:
         apart = f" of {_SPACE.sub('_', hang.other_group)}" if hang.other_group else ""
-        parts.append(f"called {_call_properties(hang.other)}{apart}, others {_call_properties(hang.call)}")
+        parts.append(f"called {_called(hang.other)}{apart}, others {_called(hang.call)}")
     elif hang.last is not None:
         parts.append(f"last {_call(hang.last)}" + (f" at {hang.last.where}" if hang.last.where else ""))
     if hang.call is not None and hang.call.timeout_ms > 0:
@@ -58,8 +58,12 @@ def _call(call: Call) -> str:
     return f"{_SPACE.sub(' ', call.operation)} {call.sequence}"
 
 
+def _called(call: Call | None) -> str:
+    """Returns a call with the properties that must be equal on all ranks, and the place in the code that made it."""
+    return _call_properties(call) + (f" at {_SPACE.sub(' ', call.where)}" if call is not None and call.where else "")
+
+
 def _call_properties(call: Call | None) -> str:
-    """Returns a call with the properties that must be equal on all ranks."""
     if call is None:
         return "nothing"
     sizes = call.sizes.removeprefix("[").removesuffix("]")
