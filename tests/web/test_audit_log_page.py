@@ -23,7 +23,7 @@ from torchtriage.web.pages.changes import known
 from torchtriage.web.pages.translations import catalogue
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
-WRITERS = {"Change": 2, "_audit": 2, "_make": 3}  # by which argument each is told what was done
+WRITERS = {"AuditLine": 2, "_audit": 2, "_make": 3}  # by which argument each is told what was done
 
 
 def written() -> set[str]:
