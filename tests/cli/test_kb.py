@@ -163,3 +163,31 @@ def test_new_refuses_in_one_line(
 def test_the_roles_of_an_entry_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "show", "nccl.timeout", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["roles"] == ["distributed-symptom", "timeout"]
+
+
+def test_an_entry_that_names_a_failure_in_a_good_run_is_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = "step 1 loss 2.5\nstep 2 loss 2.4\ntraining finished\n"
+    (tmp_path / "good.log").write_text(good)
+    assert main(["kb", "check", "--negative", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "1 run, 0 false alarms\n"
+    error = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB."
+    (tmp_path / "probed.log").write_text(f"step 1 loss 2.5\n{error}\n")
+    assert main(["kb", "check", "--negative", str(tmp_path)]) == 1
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith(f"{tmp_path / 'probed.log'}:2: cuda.oom/")
+    assert told[0].endswith(f": {error}")
+    assert told[1] == "2 runs, 1 false alarm"
+    assert main(["kb", "check", "nccl.timeout", "--negative", str(tmp_path)]) == 0  # cuda.oom is not asked for
+    assert main(["kb", "check", "--json", "--negative", str(tmp_path)]) == 1
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["runs"] == 2
+
+
+def test_a_folder_of_good_runs_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "good").mkdir()
+    (tmp_path / "good" / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)))
+    assert main(["kb", "check", "--negative", str(tmp_path / "good")]) == 1
+    assert "not read: " in capsys.readouterr().out
+    assert main(["kb", "check", "--negative", str(tmp_path / "bad")]) == 2
+    assert capsys.readouterr().err == f"torchtriage: --negative: {tmp_path / 'bad'}: no such file or folder\n"

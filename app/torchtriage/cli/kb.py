@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchtriage.cli import kb_new, kb_pack, kb_why
@@ -13,9 +14,9 @@ from torchtriage.cli.arguments import add_commands
 from torchtriage.errors import BadInput, KnowledgeError, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
-    from torchtriage.domain.entry import Entry
+    from torchtriage.domain.entry import Entry, KnowledgeBase
     from torchtriage.domain.verdict import Answer
 
 _NOTHING_FITS = {
@@ -49,6 +50,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--accept", action="store_true", help="write the answers of the cases of ENTRY to their examples into `expect`"
     )
     check.add_argument("--unproved", action="store_true", help="list the signs that no example of their entry matches")
+    check.add_argument(
+        "--negative",
+        metavar="PATH",
+        action="append",
+        type=Path,
+        help="triage logs of runs that did not fail instead, and list those in which an entry, or one of ENTRY, names "
+        "a failure; each file or folder inside a folder is one run",
+    )
     show = commands.add_parser(
         "show",
         help="show one entry",
@@ -77,9 +86,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _check(options: argparse.Namespace) -> int:
-    from torchtriage.cli.start_engine import folders, load_knowledge
-    from torchtriage.knowledge import checks
-    from torchtriage.knowledge.cache import cache_folder
+    from torchtriage.cli.start_engine import load_knowledge
 
     if options.accept and not options.entries:
         raise BadInput("--accept needs the ENTRY whose sentences you have read")
@@ -87,6 +94,17 @@ def _check(options: argparse.Namespace) -> int:
     known = {form.id: form for form in knowledge.forms} | knowledge.entries
     for name in options.entries:
         _entry(name, known)
+    if options.negative:
+        return _try_negative(options.negative, options.entries, options.json)
+    return _prove(options, knowledge, known)
+
+
+def _prove(options: argparse.Namespace, knowledge: KnowledgeBase, known: Mapping[str, Entry]) -> int:
+    """Tests entries with their own examples."""
+    from torchtriage.cli.start_engine import folders, load_knowledge
+    from torchtriage.knowledge import checks
+    from torchtriage.knowledge.cache import cache_folder
+
     report = checks.check(knowledge, folders(), cache_folder(), options.entries)
     if options.json:
         result = {name: getattr(report, name) for name in ("entries", "cases", "forms", "in_cases", "without_case")}
@@ -116,6 +134,34 @@ def _check(options: argparse.Namespace) -> int:
         f"{len(report.unproved)} matched by no example of their entry"
     )
     return 0
+
+
+def _try_negative(paths: Sequence[Path], entries: Collection[str], as_json: bool) -> int:
+    """Prints the runs in which an entry names a failure that is not there. Returns 1 if there are any or a log could
+    not be read."""
+    from torchtriage.cli.start_engine import start_engine
+    from torchtriage.errors import UnreadableLog
+    from torchtriage.knowledge.negative_logs import false_alarm, runs_in
+
+    missing = next((path for path in paths if not path.exists()), None)
+    if missing is not None:
+        raise BadInput(f"--negative: {missing}: no such file or folder")
+    engine, found, unread, runs = start_engine(), list[str](), list[str](), 0
+    for run in runs_in(paths):
+        runs += 1
+        try:
+            alarm = false_alarm(engine, run, entries)
+        except UnreadableLog as error:
+            unread.append(str(error))
+            continue
+        found += [alarm] if alarm else []
+    if as_json:
+        print(json.dumps({"runs": runs, "false_alarms": found, "unread": unread}, ensure_ascii=False))
+    else:
+        for line in (*found, *(f"not read: {reason}" for reason in unread)):
+            print(line)
+        print(f"{_count(runs, 'run', 'runs')}, {_count(len(found), 'false alarm', 'false alarms')}")
+    return 1 if found or unread or not runs else 0
 
 
 def _accept(entry: Entry, answers: Mapping[tuple[str, str], Answer]) -> None:
