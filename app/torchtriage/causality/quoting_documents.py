@@ -1,14 +1,22 @@
-"""Removes errors that a text only quotes because it is not a log: a program's source, a manual, or a list of
-changes."""
+"""Removes errors that a text only quotes because it is not a log: a program's source, a manual, a list of changes, or
+other prose."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from torchtriage.causality.thresholds import CHANGES, DEFINITIONS, HEADINGS
+from torchtriage.causality.thresholds import (
+    CHANGES,
+    DEFINITIONS,
+    HEADINGS,
+    SENTENCE_EVERY,
+    SENTENCES,
+    TABLE_ROWS,
+    WIDTH,
+)
 from torchtriage.domain.event import EventSource
-from torchtriage.domain.line import Line
+from torchtriage.domain.line import Line, Position
 from torchtriage.facts.document_regexes import DocumentRegexes
 from torchtriage.facts.log_classifier import is_written_by_person
 from torchtriage.runs.findings import Finding
@@ -20,22 +28,58 @@ _SINGLE = frozenset({EventSource.MATCHED_LINE, EventSource.CUT_TRACEBACK, EventS
 
 def without_quotes(reading: Reading) -> Reading:
     """Returns the reading of a short text without errors that it only quotes. In a manual or a list of changes these
-    are all errors, in a program's source those inside its statements."""
-    lines, facts = reading.paste, reading.facts
-    if not lines or facts.progress or any(map(_only_programs_print, reading.findings)):
+    are all errors, in a program's source those inside its statements and strings, in prose those inside its
+    sentences."""
+    if not (reading.paste or reading.findings) or any(map(_only_programs_print, reading.findings)):
         return reading
     regexes = reading.matcher.document_regexes
-    if _is_source(lines, regexes):
-        code = {
-            line.position for line in lines if regexes.statement.search(line.text) or regexes.frame.search(line.text)
-        }
-        kept = tuple(finding for finding in reading.findings if finding.event.line.position not in code)
-        return replace(reading, findings=kept, paste=tuple(line for line in lines if line.position not in code))
-    if (_is_manual(lines, regexes) or _is_change_log(lines, regexes)) and not is_written_by_person(
-        lines, facts.regexes
-    ):
+    text = reading.text
+    if text and _is_source(text, regexes):
+        code = _code(text, regexes)
+        mostly = 2 * len(code) > len(text)
+        if reading.paste or mostly:
+            reading = _without_lines(reading, code)
+        if mostly and not is_written_by_person(text, reading.facts.regexes):
+            return replace(reading, paste=reading.paste and ())
+    lines, facts = reading.paste, reading.facts
+    if not lines or facts.progress or is_written_by_person(lines, facts.regexes):
+        return reading
+    if _is_manual(lines, regexes) or _is_change_log(lines, regexes):
         return replace(reading, findings=(), paste=())
+    sentences = [line for line in lines if regexes.sentence.match(line.text)]
+    if _printed_lines(sentences) >= max(SENTENCES, _printed_lines(lines) // SENTENCE_EVERY):
+        return replace(_without_lines(reading, {line.position for line in sentences}), paste=())
     return reading
+
+
+def _printed_lines(lines: Iterable[Line]) -> int:
+    """Returns how many lines of a page these are. Paragraphs may be one long line each."""
+    return sum(-(-len(line.text) // WIDTH) for line in lines)
+
+
+def _without_lines(reading: Reading, quoting: Collection[Position]) -> Reading:
+    """Returns the reading without these lines and their findings."""
+    findings = tuple(finding for finding in reading.findings if finding.event.line.position not in quoting)
+    return replace(
+        reading, findings=findings, paste=tuple(line for line in reading.paste or () if line.position not in quoting)
+    )
+
+
+def _code(lines: Sequence[Line], regexes: DocumentRegexes) -> set[Position]:
+    """Returns the positions of the definitions and statements of a program, and of the strings of several lines."""
+    found, inside = set(), False
+    whole = sum(_quotes(line.text) for line in lines) % 2 == 0  # else nobody knows which lines are inside
+    for line in lines:
+        began = inside
+        if whole and _quotes(line.text) % 2:
+            inside = not inside
+        if began or inside or regexes.statement.search(line.text) or regexes.frame.search(line.text):
+            found.add(line.position)
+    return found
+
+
+def _quotes(text: str) -> int:
+    return text.count('"""') + text.count("'''")
 
 
 def _only_programs_print(finding: Finding) -> bool:
@@ -56,7 +100,8 @@ def _is_source(lines: Sequence[Line], regexes: DocumentRegexes) -> bool:
 def _is_manual(lines: Sequence[Line], regexes: DocumentRegexes) -> bool:
     headed = sum(bool(regexes.heading.search(line.text)) for line in lines)
     sentences = sum(bool(regexes.prose.search(line.text)) for line in lines)
-    return headed >= HEADINGS and sentences >= HEADINGS
+    rows = sum(bool(regexes.table_row.match(line.text)) for line in lines)
+    return (headed >= HEADINGS and sentences >= HEADINGS) or (headed > 0 and rows >= TABLE_ROWS)
 
 
 def _is_change_log(lines: Sequence[Line], regexes: DocumentRegexes) -> bool:

@@ -56,6 +56,10 @@ ERRORS_ALONE_WITHIN = 5  # lines at the end of a file; an error that nothing els
 DEFINITIONS = 3  # lines that import or define; a text with as many is a program's source
 CHANGES = 3  # lines of a list of changes; a log that names its commit has fewer
 HEADINGS = 2  # headings, and sentences of a manual; a form for bug reports has headings too
+TABLE_ROWS = 3  # rows of a table in Markdown
+WIDTH = 80  # characters of a line of a page
+SENTENCES = 12  # lines of running text in prose; a person who asks for help writes fewer
+SENTENCE_EVERY = 5  # lines; the others of prose are headings, lists, blank lines and examples
 
 # How a run without failures ended (ending.py)
 LAST_WORDS = 15  # lines with words at a file's end; a contradiction of a good end counts only among them

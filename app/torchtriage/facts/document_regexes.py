@@ -35,6 +35,16 @@ class DocumentRegexes:
         return self._named("documentation-words", "prose")
 
     @cached_property
+    def sentence(self) -> re.Pattern[str]:
+        """The start of a line of running text."""
+        return self._named("documentation-words", "sentence")
+
+    @cached_property
+    def table_row(self) -> re.Pattern[str]:
+        """A row of a table in Markdown."""
+        return self._named("documentation-words", "table_row")
+
+    @cached_property
     def history(self) -> re.Pattern[str]:
         """A line of a change log, which lists errors that were fixed."""
         return self._named("documentation-words", "history")

@@ -24,6 +24,7 @@ from torchtriage.runs.run_reading import Reading
 
 HEAD_LINES = 2  # lines at the start of a log; the title that a person put above it is among them
 MAX_PASTE_LINES = 300  # lines; a longer text is not a paste
+MAX_SOURCE_LINES = 2000  # lines; a longer text is not looked at as a program's source
 _BEGINS, _FACTS = attrgetter("begins"), attrgetter("facts")
 _OF_AGENTS = frozenset({EventSource.ELASTIC_AGENT, EventSource.FIRST_FAILURE, EventSource.OTHER_FAILURE})
 
@@ -42,7 +43,7 @@ class RunReader:
     head: list[Line] = field(default_factory=list)  # the first lines, beginning with the first one that has text
     last_position: Position = START
     ended: bool = False
-    paste: list[Line] | None = field(default_factory=list)  # all lines, as long as there are few
+    text: list[Line] | None = field(default_factory=list)  # all lines, as long as there are few
     above: ContextLines = field(default_factory=ContextLines)
     errors: ErrorLines = field(default_factory=ErrorLines)
     error_places: set[Position] = field(default_factory=set)  # marks of errors, not read yet
@@ -146,7 +147,7 @@ class RunReader:
 
     def _claim(self, lines: Sequence[Line], shown: Sequence[LineHints]) -> Sequence[Line]:
         """Returns the lines, and marks them as read by an extractor."""
-        if self.paste is not None:
+        if self.text is not None:
             self._claimed.update(line.position for line in lines)
         for line, seen in zip(lines, shown, strict=True):
             if seen.facts:
@@ -191,10 +192,15 @@ class RunReader:
             self.head += islice(new, HEAD_LINES - len(self.head))
         self.last_position = lines[-1].position
         self.ranks.update([line.rank for line in lines if line.rank is not None])
-        if self.paste is not None:
-            self.paste += lines
-            if len(self.paste) > MAX_PASTE_LINES:
-                self.paste = None
+        if self.text is not None:
+            self.text += lines
+            if len(self.text) > MAX_SOURCE_LINES:
+                self.text = None
+
+    @property
+    def paste(self) -> tuple[Line, ...] | None:
+        """All lines, if there are as few as a person pastes."""
+        return None if self.text is None or len(self.text) > MAX_PASTE_LINES else tuple(self.text)
 
     @property
     def has_started(self) -> bool:
@@ -210,9 +216,9 @@ class RunReader:
             findings = without_node_ranks(findings)
         return Reading(
             self.matcher, findings, self.facts, self.extractors, frozenset(self.ranks), tuple(self.head),
-            None if self.paste is None else tuple(self.paste), frozenset(self._claimed), self.file_ends.ends(),
+            self.paste, frozenset(self._claimed), self.file_ends.ends(),
             self.last_position, self.findings.dropped, (), tuple(self.above.opening), self.above.kept(),
-            errors=self.errors,
+            errors=self.errors, text=None if self.text is None else tuple(self.text),
         )  # fmt: skip
 
     def _ends_run(self, event: Event) -> bool:

@@ -23,12 +23,12 @@ from torchtriage.runs.findings import Finding, Findings, failing_findings, with_
 class Reading:
     """One run of a log.
 
-    `paste` has all its lines if there are few, `head` the first lines, and `file_ends` the last lines of each file;
-    with each line comes whether an extractor or an entry has read it. `opening` has the first lines that no extractor
-    read, `above` the lines above each failure. `evidence` is what dumps and stacks show. `report_findings` is what
-    tools report about hosts, GPUs and the job; `forms` are the forms of their files, by file number. `reports_alone`
-    are these forms if there is no log. `clock_offsets` are those of hosts whose clocks are wrong. `errors` are lines
-    that mention an error and that nothing else read.
+    `paste` has all its lines if there are few, `text` all of them up to some thousand, `head` the first lines, and
+    `file_ends` the last lines of each file; with each line comes whether an extractor or an entry has read it.
+    `opening` has the first lines that no extractor read, `above` the lines above each failure. `evidence` is what dumps
+    and stacks show. `report_findings` is what tools report about hosts, GPUs and the job; `forms` are the forms of
+    their files, by file number. `reports_alone` are these forms if there is no log. `clock_offsets` are those of hosts
+    whose clocks are wrong. `errors` are lines that mention an error and that nothing else read.
     """
 
     matcher: Matcher
@@ -51,6 +51,7 @@ class Reading:
     reports_alone: frozenset[FileForm] = frozenset()
     clock_offsets: tuple[ClockOffset, ...] = ()
     errors: ErrorLines = field(default_factory=ErrorLines)
+    text: tuple[Line, ...] | None = None
 
     def with_events(self, events: Iterable[Event], instead_of: Line | None = None) -> Reading:
         """Returns the reading with more events. What was read from the line `instead_of` is removed."""
