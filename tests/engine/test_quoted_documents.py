@@ -79,6 +79,8 @@ def triage(engine: Engine, text: str) -> Verdict:
 def test_errors_that_a_document_quotes_are_no_failure(engine: Engine, text: str) -> None:
     verdict = triage(engine, text)
     assert (verdict.outcome, verdict.root_cause) == ("inconclusive", None)
+    assert verdict.answer is not None
+    assert "point to a problem" not in verdict.answer.says
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,8 @@ class Tail:
             since = max(self._last_good_line(end), got_over)
             last = end[-LAST_WORDS:]
             for at, line in enumerate(last):
-                if line.position > since and _is_alarming(line, regexes):
+                quoted = line.position in self.reading.quoting
+                if line.position > since and not quoted and _is_alarming(line, regexes):
                     return _raised_below(last[at:]) if line.text.startswith(_TRACEBACK) else line
         return None
 

@@ -3,7 +3,7 @@ other prose."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from torchtriage.causality.thresholds import (
@@ -38,17 +38,17 @@ def without_quotes(reading: Reading) -> Reading:
         code = _code(text, regexes)
         mostly = 2 * len(code) > len(text)
         if reading.paste or mostly:
-            reading = _without_lines(reading, code)
+            reading = _without_lines(reading, frozenset(code))
         if mostly and not is_written_by_person(text, reading.facts.regexes):
             return replace(reading, paste=reading.paste and ())
     lines, facts = reading.paste, reading.facts
     if not lines or facts.progress or is_written_by_person(lines, facts.regexes):
         return reading
     if _is_manual(lines, regexes) or _is_change_log(lines, regexes):
-        return replace(reading, findings=(), paste=())
+        return replace(_without_lines(reading, frozenset(line.position for line in lines)), findings=(), paste=())
     sentences = [line for line in lines if regexes.sentence.match(line.text)]
     if _printed_lines(sentences) >= max(SENTENCES, _printed_lines(lines) // SENTENCE_EVERY):
-        return replace(_without_lines(reading, {line.position for line in sentences}), paste=())
+        return replace(_without_lines(reading, frozenset(line.position for line in sentences)), paste=())
     return reading
 
 
@@ -57,12 +57,11 @@ def _printed_lines(lines: Iterable[Line]) -> int:
     return sum(-(-len(line.text) // WIDTH) for line in lines)
 
 
-def _without_lines(reading: Reading, quoting: Collection[Position]) -> Reading:
+def _without_lines(reading: Reading, quoting: frozenset[Position]) -> Reading:
     """Returns the reading without these lines and their findings."""
     findings = tuple(finding for finding in reading.findings if finding.event.line.position not in quoting)
-    return replace(
-        reading, findings=findings, paste=tuple(line for line in reading.paste or () if line.position not in quoting)
-    )
+    paste = tuple(line for line in reading.paste or () if line.position not in quoting)
+    return replace(reading, findings=findings, paste=paste, quoting=reading.quoting | quoting)
 
 
 def _code(lines: Sequence[Line], regexes: DocumentRegexes) -> set[Position]:

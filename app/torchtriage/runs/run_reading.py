@@ -28,7 +28,8 @@ class Reading:
     `opening` has the first lines that no extractor read, `above` the lines above each failure. `evidence` is what dumps
     and stacks show. `report_findings` is what tools report about hosts, GPUs and the job; `forms` are the forms of
     their files, by file number. `reports_alone` are these forms if there is no log. `clock_offsets` are those of hosts
-    whose clocks are wrong. `errors` are lines that mention an error and that nothing else read.
+    whose clocks are wrong. `errors` are lines that mention an error and that nothing else read. `quoting` are lines of
+    a document that is no log.
     """
 
     matcher: Matcher
@@ -52,6 +53,7 @@ class Reading:
     clock_offsets: tuple[ClockOffset, ...] = ()
     errors: ErrorLines = field(default_factory=ErrorLines)
     text: tuple[Line, ...] | None = None
+    quoting: frozenset[Position] = frozenset()
 
     def with_events(self, events: Iterable[Event], instead_of: Line | None = None) -> Reading:
         """Returns the reading with more events. What was read from the line `instead_of` is removed."""
