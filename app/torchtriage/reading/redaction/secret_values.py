@@ -25,7 +25,7 @@ _IS = (
     rb"(?:(?::[ \t]?| )(?:str(?:ing)?|SecretStr|Optional\[str\]|str \| None)[ \t]?=|:=|(?P<compared>==)|[=-]>|:{2,3}=|[?+.]=|::?|(?P<bracket>>(?=[ \t]))|&gt;|[=>]"
     rb"|%3[AaDd]|\xef\xbc[\x9a\x9d]|&#(?:61|58);|"
     + _BECAME
-    + rb"(?:\xe4\xb8\xba|\xe6\x98\xaf)(?:\xef\xbc\x9a|:)?|\xef\xbc\x88[^\n\xef:]{1,60}\xef\xbc\x89(?:\xef\xbc\x9a|:)|\xe3\x80\x91|(?:\\{1,8}u[0-9a-f]{4}){1,3}\\{1,8}u4e3a|\\{1,8}u(?:ff1[ad]|4e3a|662f|3011|003[aAdD])|,(?=[ \t]b?[\"'])|(?P<listed>,(?=b?[\"']))"
+    + rb"(?:\xe4\xb8\xba|\xe6\x98\xaf)(?:\xef\xbc\x9a|:)?|\xef\xbc\x88[^\n\xef:]{1,60}\xef\xbc\x89(?:\xef\xbc\x9a|:)|\xe3\x80\x91|(?:\\{1,8}u[0-9a-f]{4}){1,3}\\{1,8}u4e3a|\\{1,8}u(?:ff1[ad]|4e3a|662f|3011|003[aAdD])|(?<=[ ])\.(?=[ ]\\{0,15}\")|,(?=[ \t]b?[\"'])|(?P<listed>,(?=b?[\"']))"
     rb"|(?P<comma>,)|(?P<tag>(?:</?[A-Za-z]{1,8}(?:[ ][^<>\n]{1,80})?>[ \t\r\n]{0,40}){1,4}))"
 )
 _CLOSES = (
@@ -37,9 +37,11 @@ _OPENS = (
     + rb"))?"
 )  # the first value of a list or tuple
 _COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\xe2\x95\x91|(?:\.{3,80}|~{3,80})(?=[ \t\"']|\w)|(?P<blank>(?:[ ]{2}|\t)(?=[ \t]*[^\s])))"
-# What YAML allows before a value that is the last word of its line: a type or an anchor.
-_YAML = rb"(?:(?:!!(?:str|binary)|&[a-z_]{1,24})[ ](?=[^\s]{1,400}[ \t\r]{0,4}(?:\n|\Z)))?"
-_ASSIGNED = lazy_regex(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")(?:\*\*)?" + _GAP + _YAML + _OPENS)
+# What YAML allows before a value that is the last word of its line: a type or an anchor. A debugger prints an address.
+_BEFORE_VALUE = (
+    rb"(?:(?:!!(?:str|binary)|&[a-z_]{1,24})[ ](?=[^\s]{1,400}[ \t\r]{0,4}(?:\n|\Z))|0x[0-9a-f]{1,16}[ ](?=\\{0,15}[\"&]))?"
+)
+_ASSIGNED = lazy_regex(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")(?:\*\*)?" + _GAP + _BEFORE_VALUE + _OPENS)
 _VERB = rb"(?:is|was|(?:(?:is|was|has been|was) )?(?:re)?(?:set|changed) (?:to|as)):?"
 _SAID = lazy_regex(rb"[\"']?[ \t]+(?:" + _VERB + rb"[ \t]+)?(?P<quote>[\"'`])|[ \t]+" + _VERB + rb"[ \t]+(?P<none>)")
 # After a Chinese name, which may be escaped as in JSON: blanks, or a typographic quote.
