@@ -38,10 +38,10 @@ _OPENS = (
 )  # the first value of a list or tuple
 _COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\xe2\x95\x91|(?:\.{3,80}|~{3,80})(?=[ \t\"']|\w)|(?P<blank>(?:[ ]{2}|\t)(?=[ \t]*[^\s])))"
 # What YAML allows before a value that is the last word of its line: a type or an anchor. A debugger prints an address.
-_BEFORE_VALUE = (
-    rb"(?:(?:!!(?:str|binary)|&[a-z_]{1,24})[ ](?=[^\s]{1,400}[ \t\r]{0,4}(?:\n|\Z))|0x[0-9a-f]{1,16}[ ](?=\\{0,15}[\"&]))?"
+_BEFORE_VALUE = rb"(?:(?:!!(?:str|binary)|&[a-z_]{1,24})[ ](?=[^\s]{1,400}[ \t\r]{0,4}(?:\n|\Z))|0x[0-9a-f]{1,16}[ ](?=\\{0,15}[\"&]))?"
+_ASSIGNED = lazy_regex(
+    _CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")(?:\*\*)?" + _GAP + _BEFORE_VALUE + _OPENS
 )
-_ASSIGNED = lazy_regex(_CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")(?:\*\*)?" + _GAP + _BEFORE_VALUE + _OPENS)
 _VERB = rb"(?:is|was|(?:(?:is|was|has been|was) )?(?:re)?(?:set|changed) (?:to|as)):?"
 _SAID = lazy_regex(rb"[\"']?[ \t]+(?:" + _VERB + rb"[ \t]+)?(?P<quote>[\"'`])|[ \t]+" + _VERB + rb"[ \t]+(?P<none>)")
 # After a Chinese name, which may be escaped as in JSON: blanks, or a typographic quote.
