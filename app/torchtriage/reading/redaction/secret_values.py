@@ -15,9 +15,9 @@ from torchtriage.reading.redaction.secret_patterns import words
 _MAX_LENGTH = 16 << 10  # bytes of a value that are read
 
 # Between a name and its value there can be colors in any spelling, blanks and invisible characters.
-_COLOUR = rb"(?:\x1b|\\x1b|\\u001[bB]|\\033|\\e|\^\[|#033)\[[0-9;]{0,12}m"
+_COLOUR = rb"(?:\x1b|\\{1,8}(?:x1b|u001[bB]|033|e)|\^\[|#033)\[[0-9;]{0,12}m"
 _GAP = rb"(?:" + _COLOUR + rb"|\xe2\x80[\x8b-\x8d]|\xef\xbb\xbf|\xe2\x81\xa0|\xe3\x80\x80|\xc2\xa0|[ \t]){0,60}"
-_QUOTE = rb"(?:\\{0,15}(?:\"{3}|'{3}|[\"'`])|&quot;|&#(?:x27|3[49]);|%2[27]|\xe2\x80[\x98-\x9d]|\xe3\x80[\x8c-\x91])"
+_QUOTE = rb"(?:\\{0,15}(?:\"{3}|'{3}|[\"'`])|&quot;|&#(?:x27|3[49]);|%2[27]|\xe2\x80[\x98-\x9d]|\xe3\x80[\x8c-\x91]|\\{1,8}u(?:201[8c]|300c))"
 # Separators of name and value: a sign (spelled differently in a web address or HTML), a Chinese word, tags, a type, or
 # a table's line.
 _BECAME = "(?:已)?(?:重置|设置|修改|更改|更新|改|设)?".encode()  # before the Chinese word
@@ -37,8 +37,13 @@ _OPENS = (
     + rb"))?"
 )  # the first value of a list or tuple
 _COLUMN = rb"(?P<column>\||\xe2\x94[\x82\x83]|\xe2\x95\x91|(?:\.{3,80}|~{3,80})(?=[ \t\"']|\w)|(?P<blank>(?:[ ]{2}|\t)(?=[ \t]*[^\s])))"
-# What YAML allows before a value that is the last word of its line: a type or an anchor. A debugger prints an address.
-_BEFORE_VALUE = rb"(?:(?:!!(?:str|binary)|&[a-z_]{1,24})[ ](?=[^\s]{1,400}[ \t\r]{0,4}(?:\n|\Z))|0x[0-9a-f]{1,16}[ ](?=\\{0,15}[\"&]))?"
+# What can be before a value: in YAML, a type or an anchor, if the value is the last word of its line; an address, which
+# debuggers print; and an escaped line feed, also of a block of YAML, if the value is all of its line.
+_BEFORE_VALUE = (
+    rb"(?:(?:!!(?:str|binary)|&[a-z_]{1,24})[ ](?=[^\s\\]{1,400}(?:\\|[\"']?[ \t\r]{0,4}(?:\n|\Z|[|]|\xe2)))"
+    rb"|0x[0-9a-f]{1,16}[ ](?=\\{0,15}[\"&])"
+    rb"|(?P<below>(?:[|>][-+]?\d?[ ]?)?\\{1,8}n[ ]{0,20}(?=[^\s\\\"']{4,200}(?:[\\\"'\n]|\Z))))?"
+)
 _ASSIGNED = lazy_regex(
     _CLOSES + _GAP + rb"(?:" + _IS + rb"|" + _COLUMN + rb")(?:\*\*)?" + _GAP + _BEFORE_VALUE + _OPENS
 )
@@ -86,6 +91,7 @@ def behind_name(data: bytes, at: int) -> Begins | None:
             or found["bracket"]
             or found["compared"]
             or found["tag"]
+            or found["below"]
             or (found["listed"] and not is_option(data, at))
         )
         doubt = 2 if found["comma"] else 1 if apart else 0
